@@ -140,9 +140,7 @@ describe('where there is a login', () => {
     expect(await statusWith('operator:a new password')).toBe(200);
   });
 
-  test('wrong ones are counted, on the probes too: after ten not even the right one is heard for a while', async ({
-    month,
-  }) => {
+  test('wrong ones are counted, on the probes too: after ten not even the right one is heard', async ({ month }) => {
     let now = Date.now();
     await using admin = await openTestAdmin(month, { login, now: () => now });
     const statusWith = async (path: string, authorization: string) =>
@@ -223,9 +221,7 @@ describe('when the database does not answer', () => {
   });
 });
 
-test('a page that cannot be drawn is our mistake, told to the log, and not a silence of the database', async ({
-  month,
-}) => {
+test("a page that cannot be drawn is our mistake, told to the log, not the database's", async ({ month }) => {
   const failed: string[] = [];
   await using admin = await openTestAdmin(month, {
     loadStatus: async () => ({

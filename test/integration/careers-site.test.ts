@@ -37,9 +37,7 @@ async function openScene(database: TestDatabase) {
 
 const emailOf = (page: string) => /name="email"[^>]*value="([^"]*)"/.exec(page)?.[1];
 
-test("somebody else's handle fills in nothing, not even for a visitor who has clicked the button", async ({
-  database,
-}) => {
+test("somebody else's handle fills in nothing, also for a visitor who has clicked the button", async ({ database }) => {
   await using scene = await openScene(database);
   const [visitor, attacker] = [scene.createVisitor(), scene.createVisitor()];
   const own = await visitor.begin();

@@ -92,9 +92,7 @@ describe('after kill -9', { tags: ['slow'] }, () => {
 });
 
 describe('what can be in the way', () => {
-  test('in a folder that the server’s account cannot reach, data lies elsewhere, noted in .intake/; a copy has a server of its own', {
-    tags: ['slow'],
-  }, async () => {
+  test('in a folder that the server’s account cannot reach, data lies elsewhere', { tags: ['slow'] }, async () => {
     using far = openRoot({ mode: 0o700, folder: 'scratch' });
     using copy = openRoot({ mode: 0o700, folder: 'scratch' });
     await using original = await openEmbedded({ root: far.path, scratch: true });
@@ -114,9 +112,7 @@ describe('what can be in the way', () => {
     expect(copy.home()).not.toBe(far.home());
   });
 
-  test('data of another Postgres version is kept, and the message says so and what to do', {
-    tags: ['slow'],
-  }, async () => {
+  test('data of another Postgres version is kept, and the message says what to do', { tags: ['slow'] }, async () => {
     const version = join(root.home(), 'data/PG_VERSION');
     const ours = readFileSync(version, 'utf8');
     writeFileSync(version, '17\n');

@@ -455,9 +455,7 @@ describe('an element in quarantine', () => {
     expect(await database.query(`SELECT seen FROM intake.quarantine`)).toEqual([{ seen: 1 }]);
   });
 
-  test('is erased with the application that it became, even if the source changed the address later', {
-    tags: ['slow'],
-  }, async () => {
+  test('is erased with the application that it became, even if its address changed', { tags: ['slow'] }, async () => {
     await using intake = await openSmallIntake({ database });
     const { store, board } = intake;
     const { advertiserId } = board;

@@ -14,9 +14,7 @@ function spoil(blobs: BlobStore, some: Partial<BlobStore>): BlobStore {
 }
 
 describe('a storage', () => {
-  test('is fine when it takes, gives back and deletes; nothing stays, and none is marked as ours', async ({
-    database,
-  }) => {
+  test('is fine when it takes, gives back and deletes; nothing stays or is marked as ours', async ({ database }) => {
     await using intake = await openSmallIntake({ database });
     const [finding] = await checkBlobs(intake.store, async () => spoil(intake.blobs, {}), signal);
     expect(finding).toMatchObject({
@@ -47,9 +45,7 @@ describe('a storage', () => {
   });
 });
 
-test('a storage that names an owner is not touched while this database cannot say whether it is that one', async ({
-  database,
-}) => {
+test("a storage that names an owner is not touched while this database may be another's", async ({ database }) => {
   await using intake = await openSmallIntake({ database });
   await ensureOwned(intake, signal);
   const put = () => Promise.reject(new Error('It was touched.'));

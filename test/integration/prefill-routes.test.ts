@@ -107,9 +107,7 @@ describe('limits', () => {
     expect(statuses.filter((status) => status === 303).length).toBeGreaterThanOrEqual(4);
   });
 
-  test('wrong keys are counted: after ten of them not even the right one is heard, until a while has passed', async ({
-    database,
-  }) => {
+  test('wrong keys are counted: after ten of them not even the right one is heard', async ({ database }) => {
     await using stage = await openPrefillStage(database);
     for (let count = 0; count < 40; count += 1) expect((await stage.redeem('x')).status).toBe(404);
     const wrong = await Promise.all(Array.from({ length: 12 }, () => stage.redeem('x', 'wrong')));
@@ -120,9 +118,7 @@ describe('limits', () => {
     expect((await stage.redeem('x')).status).toBe(404);
   });
 
-  test('a resume is handed out for minutes after its profile was redeemed, whatever its link says', async ({
-    database,
-  }) => {
+  test('a resume is handed out for minutes after its profile, whatever its link says', async ({ database }) => {
     await using stage = await openPrefillStage(database);
     const back = await createBrowser().toReturn(stage.toStartUrl());
     const { resume } = (await (await stage.redeem(back.searchParams.get('prefill'))).json()) as {

@@ -13,9 +13,7 @@ async function loadDatabases(like: string): Promise<string[]> {
   return rows.map(({ datname }) => datname as string);
 }
 
-test('a pool left open fails the close of its database, which is dropped', {
-  tags: ['slow'],
-}, async () => {
+test('a pool left open fails the close of its database, which is dropped', { tags: ['slow'] }, async () => {
   const database = await openTestDatabase();
   const forgotten = new pg.Pool({ connectionString: database.url, application_name: 'forgotten' });
   forgotten.on('error', () => undefined);

@@ -69,9 +69,7 @@ test('a source that is away is named by another process, with host, port and cau
   await until(async () => (await probe(worker, '/readyz')).status === 200);
 });
 
-test('a source that is away from a command is named by another process', {
-  tags: ['slow'],
-}, async ({ emptied: database }) => {
+test('a source that is away from a command is named by another', { tags: ['slow'] }, async ({ emptied: database }) => {
   await using board = await openSandbox({ applications: 5 });
   await using gate = await openTcpGate(board.url, { shut: true });
   await using settings = await openSettings(database, { ...board, url: gate.url });
@@ -89,9 +87,7 @@ test('a source that is away from a command is named by another process', {
   expect((await askStatus(settings.env)).waits).toEqual([]);
 });
 
-test('a storage that is away is named while files wait for it', {
-  tags: ['slow'],
-}, async ({ emptied: database }) => {
+test('a storage that is away is named while files wait for it', { tags: ['slow'] }, async ({ emptied: database }) => {
   await using board = await openSandbox({ applications: 40 });
   await using s3 = await openStrictS3();
   await using gate = await openTcpGate(s3.endpoint, { shut: true });
@@ -112,9 +108,7 @@ test('a storage that is away is named while files wait for it', {
   await until(async () => (await isDone(database, board)) && (await askStatus(settings.env)).waits.length === 0);
 });
 
-test("a database that is away is named by the worker's page, which goes on by itself", async ({
-  emptied: database,
-}) => {
+test("a database that is away is named by the worker's page, and waited for", async ({ emptied: database }) => {
   await using board = await openSandbox({ applications: 3 });
   await using gate = await openTcpGate(database.url);
   await using settings = await openSettings({ url: gate.url }, board);
@@ -139,9 +133,7 @@ test("a database that is away is named by the worker's page, which goes on by it
   await until(async () => (await probe(worker, '/readyz')).status === 200);
 });
 
-test('a source that is away stays named while a command that tries it holds the lane', { tags: ['slow'] }, async ({
-  emptied: database,
-}) => {
+test('a source that is away stays named beside a command', { tags: ['slow'] }, async ({ emptied: database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 12 });
   await intake.sweep();
   // A worker skips its poll if the account was read a moment ago.
@@ -241,9 +233,7 @@ describe('why an account waits', () => {
     expect(ended).toEqual([[['a'], 'reading']]);
   });
 
-  test('keeps its start while it lasts, and is no longer shown when nobody has tried again', async ({
-    emptied: database,
-  }) => {
+  test('keeps its start while it lasts, and is not shown when nobody tries again', async ({ emptied: database }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('a key') });
     const { advertisers } = store;
     for (const name of ['a', 'b']) await advertisers.ensure(name, null);

@@ -76,9 +76,7 @@ test('an idle worker hears of a queued file and fetches it', async ({ emptied: d
   }
 });
 
-test('a source that asks for a long rest gets it, and infected bytes still go', {
-  tags: ['slow'],
-}, async ({ emptied: database }) => {
+test('a source that asks for rest gets it, and bytes still go', { tags: ['slow'] }, async ({ emptied: database }) => {
   await using board = await openSandbox({ applications: 0, advertisers: [{ applications: 0 }] });
   const [, other] = board.advertisers;
   if (!other) throw new Error('Two accounts are there.');
@@ -104,9 +102,7 @@ test('a source that asks for a long rest gets it, and infected bytes still go', 
   expect(await database.query(`SELECT 1 FROM intake.downloads`)).toHaveLength(10);
 });
 
-test('a worker that starts without its database answers, is not ready, and begins when it comes', async ({
-  emptied: database,
-}) => {
+test('a worker that starts without its database is not ready, and begins with it', async ({ emptied: database }) => {
   await using board = await openSandbox({ applications: 2 });
   await using gate = await openTcpGate(database.url, { shut: true });
   await using settings = await openSettings({ url: gate.url }, board);
@@ -136,9 +132,7 @@ describe('a worker whose storage is away', () => {
     await until(async () => (await probe(worker, '/readyz')).status === 200);
   });
 
-  test('takes it when it comes back, before there is a file to store: a public port waits for that', async ({
-    emptied: database,
-  }) => {
+  test('takes it when it comes back, before there is a file to store', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 0 });
     await using settings = await openSettings(database, board);
     writeFileSync(settings.blobsPath, 'not a folder');

@@ -308,10 +308,7 @@ describe('the cookbook', () => {
     });
   }
 
-  test('shows the results of this data (npm test -- test/journey/cookbook.test.ts -u writes them)', async ({
-    database,
-    demo: _,
-  }) => {
+  test('shows these results (npm test -- test/journey/cookbook.test.ts -u)', async ({ database, demo: _ }) => {
     const results = new Map<number, Result>();
     for (const { number, sql } of recipes) results.set(number, await runRecipe(database.url, sql));
     await expect(renderCookbook(results)).toMatchFileSnapshot(resolve(cookbookFile));

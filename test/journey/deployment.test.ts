@@ -24,10 +24,7 @@ const test = base.extend('product', { scope: 'file' }, async ({}, { onCleanup })
 const main = 'src/cli/main.ts';
 
 describe('the deployed product', () => {
-  test('reads a board into a database, and a cron job can tell that it did', { timeout: buildMs }, async ({
-    product,
-    database,
-  }) => {
+  test('reads a board, and a cron job can tell that it did', { timeout: buildMs }, async ({ product, database }) => {
     await using board = await openSandbox({ applications: 40 });
     const env = { ...toEnvironment(database, board), BLOBS_URL: `file:${product.scratch}/blobs` };
     const before = await product.node([main, 'status', '--check'], env);
@@ -40,9 +37,7 @@ describe('the deployed product', () => {
     expect(after).toMatchObject({ code: 0, stdout: expect.stringContaining('All is well: 40 applications') });
   });
 
-  test('works on as a worker, files and all, and ends well when its supervisor asks', { timeout: buildMs }, async ({
-    product,
-  }) => {
+  test('works on as a worker, and ends well when it is asked to', { timeout: buildMs }, async ({ product }) => {
     await using database = await openTestDatabase();
     await using board = await openSandbox({ applications: 10 });
     const port = await findFreePort();

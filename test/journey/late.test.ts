@@ -50,9 +50,7 @@ describe('L6 an application that shows only after a higher id was read', () => {
   });
 });
 
-test('an application that is gone is absent, missing a day later, and back', {
-  tags: ['slow'],
-}, async ({ openSite }) => {
+test('an application that is gone is absent, then missing, and back', { tags: ['slow'] }, async ({ openSite }) => {
   const { board, database, sync, recheck } = await openSite({ applications: 40, choices });
   await sync();
   const gone = [...board.truth()][20]?.id ?? 0n;

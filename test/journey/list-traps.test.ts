@@ -25,9 +25,7 @@ describe('every application is stored once and equal when', () => {
 });
 
 describe('the list', () => {
-  test('L17 carries an AgentID, then another: the newest is kept, and nothing else changes', {
-    tags: ['slow'],
-  }, async ({ openSite }) => {
+  test('L17 carries an AgentID, then another: the newest is kept', { tags: ['slow'] }, async ({ openSite }) => {
     const { board, database, sync, recheck } = await openSite({ applications: 2, choices: { agentId: 'number' } });
     const loadAgent = async () => (await database.query(`SELECT agent_id FROM intake.advertisers`))[0]?.agent_id;
     await sync();
@@ -37,9 +35,7 @@ describe('the list', () => {
     expect([typeof first, (await loadAgent()) === first, again?.changed]).toEqual(['string', false, 0]);
   });
 
-  test('L13 changes a known application: the change is kept, and no stored file goes because a list got shorter', async ({
-    openSite,
-  }) => {
+  test('L13 changes a known application: no stored file goes because a list got shorter', async ({ openSite }) => {
     const { board, database, sync, recheck } = await openSite({ applications: 3 });
     await sync();
     const [id] = [...board.truth()].map((one) => one.id);
@@ -67,9 +63,7 @@ async function expectOnce(database: TestDatabase): Promise<void> {
 describe('L8 a source that says 404 for "nothing"', () => {
   const choices = { empty: 'notFound', pageCap: 3 } as const;
 
-  test('is known to a new process: a quiet account is read, and one that shows nothing any more is trouble', {
-    tags: ['slow'],
-  }, async ({ openSite }) => {
+  test('is known to a new process, also where nothing is shown any more', { tags: ['slow'] }, async ({ openSite }) => {
     const { board, database, sync } = await openSite({ applications: 4, choices });
     const [first] = await sync();
     expect(first).toMatchObject({ certificate: 'assumed', risk: 'harmless' });
@@ -88,9 +82,7 @@ describe('L8 a source that says 404 for "nothing"', () => {
     expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications`)).toEqual([{ n: 6 }]);
   });
 
-  test('at another base URL, or before it has ever answered, is a wrong base URL', { tags: ['slow'] }, async ({
-    openSite,
-  }) => {
+  test('at another base URL, or before any answer, is a wrong one', { tags: ['slow'] }, async ({ openSite }) => {
     const { board, sync } = await openSite({ applications: 4, choices });
     const wrong = { SOURCE_URL: `${board.url}/elsewhere` };
     await expect(sync(wrong)).rejects.toThrow(/base URL is probably wrong/);

@@ -71,9 +71,7 @@ function listListening(pid: number): number[] {
 }
 
 describe('intake prefill', () => {
-  test('serves a candidate from the button to the resume, with its own role, beside a worker that opens its admin port only', async ({
-    emptied: database,
-  }) => {
+  test('serves a candidate, with its own role, beside a worker with its admin port', async ({ emptied: database }) => {
     await using parts = await openParts(database);
     await using login = await openWebLogin(database);
     const { board, env } = parts;
@@ -133,9 +131,7 @@ describe('intake prefill', () => {
     }
   });
 
-  test('with a store that belongs to another database ends, and waits for one that no worker has taken yet', {
-    tags: ['slow'],
-  }, async ({ emptied: database }) => {
+  test("with another database's store ends, and waits for one", { tags: ['slow'] }, async ({ emptied: database }) => {
     await using parts = await openParts(database);
     await database.query(
       `UPDATE intake.blob_store SET database_id = gen_random_uuid(), identity = NULL, location = NULL`,
@@ -158,9 +154,7 @@ describe('intake prefill', () => {
     expect(await waiting.ended).toMatchObject({ code: 0 });
   });
 
-  test('with another PRIVACY_KEY than the profiles were kept with does not start', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
+  test('with another PRIVACY_KEY than before does not start', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using parts = await openParts(database);
     await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('default', $1)`, [
       parts.board.advertiserId,
@@ -175,9 +169,7 @@ describe('intake prefill', () => {
 });
 
 describe.skipIf(process.platform !== 'linux')('as Linux sees it (reads /proc: npm test on Linux)', () => {
-  test('fifty candidates with resumes of 20 MB at once are all served within 300 MB', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
+  test('fifty resumes of 20 MB at once are served within 300 MB', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using parts = await openParts(database);
     const { board, url } = parts;
     await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('default', $1)`, [

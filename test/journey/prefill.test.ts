@@ -132,9 +132,7 @@ describe('from the button to the filled form', () => {
 });
 
 describe('state', () => {
-  test('altered, missing, doubled, long or of no advertiser: a calm page at a clean address, and no code is used', async ({
-    database,
-  }) => {
+  test('altered, missing, doubled, long or of nobody: a calm page, and no code is used', async ({ database }) => {
     await using stage = await openPrefillStage(database);
     const changes: Record<string, (query: URLSearchParams) => void> = {
       altered: (query) => query.set('state', `${query.get('state')?.slice(0, -1)}~`),
@@ -193,9 +191,7 @@ describe('state', () => {
     expect(await lastRow(database)).toMatchObject({ outcome: 'expired', reason: 'came back too late' });
   });
 
-  test('made by a clock that has been set back since: expired, since nobody knows how old it is', async ({
-    database,
-  }) => {
+  test('made by a clock that was set back: expired, since nobody knows its age', async ({ database }) => {
     await using stage = await openPrefillStage(database);
     const { browser, callback } = await begin(stage);
     await database.query(
@@ -442,9 +438,7 @@ describe('what is left behind', () => {
       expect(dump).not.toContain(text);
   });
 
-  test('what nobody redeems goes after its time, by any worker, with its bytes; the funnel still counts it', async ({
-    database,
-  }) => {
+  test('what nobody redeems goes with its bytes; the funnel still counts it', async ({ database }) => {
     await database.query('TRUNCATE intake.prefills CASCADE');
     await using stage = await openPrefillStage(database);
     await createBrowser().toReturn(stage.toStartUrl());

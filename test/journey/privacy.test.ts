@@ -12,9 +12,7 @@ import { openSettings } from '../support/processes/worker.ts';
 import { zelda, zeldaWords } from '../support/zelda.ts';
 
 describe('a person who is erased', () => {
-  test('during a running download, before three sweeps and a backfill, leaves no trace', { tags: ['slow'] }, async ({
-    openSite,
-  }) => {
+  test('during a download, before three sweeps and a backfill, is gone', { tags: ['slow'] }, async ({ openSite }) => {
     const { board, database, env, folder, intake } = await openSite({ applications: 24 });
     // Large enough for the spool; its second piece does not come while the test runs.
     const content = 'zeldas resume '.repeat(700_000);

@@ -46,10 +46,7 @@ async function openTlsDoor(authority: Authority, url: string): Promise<LocalServ
 }
 
 describe('a source whose authority is not known', () => {
-  test('is a setting to correct, by every command, and works with NODE_EXTRA_CA_CERTS', async ({
-    database,
-    authority,
-  }) => {
+  test('is a setting to correct, and works with NODE_EXTRA_CA_CERTS', async ({ database, authority }) => {
     await using board = await openSandbox({ applications: 2 });
     await using scratch = await openScratch();
     await using door = await openTlsDoor(authority, board.url);

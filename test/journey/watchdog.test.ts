@@ -40,16 +40,12 @@ describe('an event loop that stands still', () => {
     },
   );
 
-  test('in native code, which nothing interrupts: the same line, and the process is killed', {
-    tags: ['slow'],
-  }, async () => {
+  test('in native code, which nothing interrupts: the same, and it is killed', { tags: ['slow'] }, async () => {
     const { ended } = start('watched-process.ts', ['native', '300']);
     expect(await ended).toMatchObject({ code: null, signal: 'SIGKILL', fatal: [inHand] });
   });
 
-  test('a process that was suspended for longer than its loop may stand still has its chance when it wakes', {
-    tags: ['slow'],
-  }, async () => {
+  test('a process that was suspended has its chance when it wakes', { tags: ['slow'] }, async () => {
     const loopMs = 1_000;
     const { child, ended } = start('watched-process.ts', ['not', String(loopMs)]);
     let lines = 0;
@@ -69,9 +65,7 @@ describe('an event loop that stands still', () => {
   });
 });
 
-test('a sync that cron has started ends with 8 when its event loop stands still', {
-  tags: ['slow'],
-}, async ({ emptied: database }) => {
+test('a sync of cron ends with 8 when its loop stands still', { tags: ['slow'] }, async ({ emptied: database }) => {
   await using board = await openSandbox({ applications: 0 });
   board.add([{ attachments: [{ kind: 'resume', content: 'a resume' }] }]);
   await using settings = await openSettings(database, board);
@@ -87,9 +81,7 @@ test('a sync that cron has started ends with 8 when its event loop stands still'
   });
 });
 
-test('a file that stops the worker twice is given up, with the reason, and the third worker goes on', {
-  tags: ['slow'],
-}, async ({ emptied: database }) => {
+test('a file that stops the worker twice is given up', { tags: ['slow'] }, async ({ emptied: database }) => {
   await using board = await openSandbox({ applications: 0 });
   board.add([{ attachments: [{ kind: 'resume', content: 'a resume' }] }]);
   await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });

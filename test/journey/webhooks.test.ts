@@ -95,9 +95,7 @@ test('the example receiver outlives a sender that hangs up, and refuses a body w
   expect((await fetch(example.url, endless)).status).toBe(413);
 });
 
-test('an operator lists endpoints, sends a ping, and continues one that was disabled', async ({
-  emptied: database,
-}) => {
+test('an operator lists endpoints, sends a ping, and continues a disabled one', async ({ emptied: database }) => {
   await using board = await openSandbox({ applications: 0 });
   await using scratch = await openScratch();
   await using receiver = await openReceiver();

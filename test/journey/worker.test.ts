@@ -15,9 +15,7 @@ const loadLeases = (database: TestDatabase) =>
   );
 
 describe('a worker', () => {
-  test('keeps a board up to date, tells how it fares, and ends well when it is asked to', async ({
-    emptied: database,
-  }) => {
+  test('keeps a board up to date, tells how it fares, and ends when asked to', async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 3 });
     await using settings = await openSettings(database, board);
     await using worker = await spawnWorker(settings.env);
@@ -69,9 +67,7 @@ describe('a worker', () => {
     ).toEqual([{ attempts: 0, claimed: 0 }]);
   });
 
-  test('in which something has stopped moving ends by itself with 8', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
+  test('in which something has stopped moving ends with 8', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 5 });
     board.fault({ kind: 'hang', on: 'list', times: null });
     await using settings = await openSettings(database, board);

@@ -122,9 +122,7 @@ describe('the views', () => {
     }
   });
 
-  test('show events by job and person, and of an erased application that it was erased, not which it was', async ({
-    db,
-  }) => {
+  test('show events by job and person, and of an erased application that it was erased', async ({ db }) => {
     await db.transaction((tx) =>
       appendEvents(tx, 7n, [
         { applicationId: 1n, type: 'application.received' },
@@ -249,9 +247,7 @@ describe('the views', () => {
     ).toEqual([{ type: 'application/pdf' }, { type: null }, { type: 'text/plain' }]);
   });
 
-  test('show each job by its own clock, also where two were applied for at one moment, and the same for answers and files', async ({
-    db,
-  }) => {
+  test('show each job by its own clock, also where two were applied for at one moment', async ({ db }) => {
     await db.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('eight', 8)`);
     await db.query(
       `INSERT INTO intake.applications (advertiser_id, application_id, submitted_at, source_offset, job_reference, content_hash, observed_seq)
@@ -350,9 +346,7 @@ describe('the views', () => {
     ]);
   });
 
-  test('are described for dbt in their own words (npm test -- test/integration/database/analytics.test.ts -u writes them)', async ({
-    database,
-  }) => {
+  test('are described for dbt (npm test -- test/integration/database/analytics.test.ts -u)', async ({ database }) => {
     await expect(await renderDbtSources(database)).toMatchFileSnapshot(resolve(dbtFile));
   });
 });

@@ -76,9 +76,7 @@ describe('statements asked together', () => {
     },
   );
 
-  test('fail together: who goes on after another has failed writes nothing outside of the transaction', async ({
-    db,
-  }) => {
+  test('fail together: who goes on after another has failed writes nothing outside', async ({ db }) => {
     let late: Promise<unknown> = Promise.resolve();
     const over = Promise.withResolvers<void>();
     const work = db.transaction(async (tx) => {

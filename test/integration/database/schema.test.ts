@@ -63,9 +63,7 @@ describe('the schema', () => {
     ).toEqual([]);
   });
 
-  test('nothing is created outside the schemas intake and intake_analytics, beside tables of others', async ({
-    database,
-  }) => {
+  test('nothing is created outside intake and intake_analytics, beside tables of others', async ({ database }) => {
     await using other = await openTestDatabase();
     await other.query(`DROP SCHEMA IF EXISTS intake, intake_analytics CASCADE`);
     await other.query(`CREATE TABLE public.applications (id int PRIMARY KEY); INSERT INTO public.applications VALUES (1);
@@ -116,9 +114,7 @@ describe('migrations', () => {
     expect({ code, stderr }).toEqual({ code: 7, stderr: expect.stringContaining('A migration failed (42P07)') });
   });
 
-  test('one that has to wait for a lock lets others pass, names who is in the way, and begins again', {
-    tags: ['slow'],
-  }, async () => {
+  test('one that waits for a lock lets others pass, and names who is in the way', { tags: ['slow'] }, async () => {
     await using older = await openTestDatabase();
     await older.query(`DROP SCHEMA intake, intake_analytics CASCADE; CREATE SCHEMA intake; CREATE TABLE intake.other ();
       CREATE TABLE intake.migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint)`);
@@ -166,9 +162,7 @@ describe('migrations', () => {
     expect(await older.query(tables)).toEqual([{ relname: 'one' }, { relname: 'two' }]);
   });
 
-  test('a process that stands still amid one loses its locks, and the next attempt succeeds', {
-    tags: ['slow'],
-  }, async () => {
+  test('a process that stands still amid one loses its locks, and the next succeeds', { tags: ['slow'] }, async () => {
     await using older = await openTestDatabase();
     const one = toMigration(1, 'LOCK TABLE intake.applications', 'CREATE TABLE intake.one ()');
     const migrations = [...loadMigrations(), one];
@@ -181,9 +175,7 @@ describe('migrations', () => {
     expect(await migrate(older.url, { migrations })).toEqual([one.name]);
   });
 
-  test('one without a transaction builds its index beside readers and writers, again where it was interrupted', {
-    tags: ['slow'],
-  }, async () => {
+  test('one without a transaction builds its index beside readers and writers', { tags: ['slow'] }, async () => {
     await using older = await openTestDatabase();
     const statements = [
       'DROP INDEX CONCURRENTLY IF EXISTS intake.beside',
@@ -322,9 +314,7 @@ describe('migrations', () => {
     expect(isTemporary(error)).toBe(true);
   });
 
-  test('a role that may not migrate waits for the owner, then says who must act', { tags: ['slow'] }, async ({
-    database,
-  }) => {
+  test('a role that may not migrate waits for the owner, and says so', { tags: ['slow'] }, async ({ database }) => {
     const role = `intake_test_${randomBytes(4).toString('hex')}`;
     await database.query(`CREATE ROLE ${role} LOGIN PASSWORD 'only-a-test'`);
     await using empty = await openTestDatabase();

@@ -65,9 +65,7 @@ const utility = /^(?:BEGIN|COMMIT|ROLLBACK|LISTEN|ANALYZE|SET LOCAL|SET TRANSACT
 
 const calls = loadQueryCalls('src/store/**/*.ts');
 
-test('every statement of the product can be prepared, and returns the columns of its row type', async ({
-  database,
-}) => {
+test('every statement of the product can be prepared, and returns the columns of its type', async ({ database }) => {
   const dynamic = calls.filter(({ texts }) => texts === null);
   expect(dynamic.filter((call) => !samples.some((sample) => isOf(sample, call)))).toEqual([]);
   expect(samples.filter((sample) => !dynamic.some((call) => isOf(sample, call)))).toEqual([]);

@@ -29,9 +29,7 @@ const filled = [
 ];
 
 describe('migrations', () => {
-  test('keep every row that was written before them, from whichever one on', { tags: ['slow'] }, async ({
-    database,
-  }) => {
+  test('keep every row that was written before, from any of them on', { tags: ['slow'] }, async ({ database }) => {
     // Every table that a sync fills holds something: applications, files and their versions, the queue, screens, quarantine, events, sweeps.
     await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 12 });
     intake.board.fault({ kind: 'poison', on: 'list', json: '{"ID": null}' });
@@ -69,9 +67,7 @@ describe('migrations', () => {
     expect(times).toEqual([...new Set(times)].sort((a, b) => a - b));
   });
 
-  test('that break an older version stop its worker with one clear line and exit code 7', {
-    tags: ['slow'],
-  }, async () => {
+  test('that break an older version stop its worker with one line and exit code 7', { tags: ['slow'] }, async () => {
     await using newer = await openTestDatabase();
     await newer.query(`INSERT INTO intake.migrations (hash, created_at, lowest) VALUES ('x', 9999999999999, '99.0.0')`);
     const env = { ...toEnvironment(newer, { url: 'http://127.0.0.1:1', credential: 'x' }), LOG_FORMAT: 'json' };

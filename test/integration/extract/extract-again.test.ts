@@ -50,11 +50,7 @@ async function findReady(database: TestDatabase, month: string): Promise<string>
 }
 
 describe('--since-last', () => {
-  test('writes the partitions with an event, old and new, and refers to earlier files for the rest', async ({
-    database,
-    demo: _,
-    target,
-  }) => {
+  test('writes the partitions with an event, and refers to earlier files', async ({ database, demo: _, target }) => {
     // A month with an application that waits for files is written every time.
     await database.query(`UPDATE intake.applications SET ready_at = now() WHERE ready_at IS NULL`);
     const first = await extract(database, target, ...views);
@@ -85,11 +81,7 @@ describe('--since-last', () => {
     expect(second.previous).toBe(`snapshots/${first.snapshot_id}.json`);
   });
 
-  test('writes every view that is asked for, whatever the snapshot before had', async ({
-    database,
-    demo: _,
-    target,
-  }) => {
+  test('writes every view that is asked for, whatever there was before', async ({ database, demo: _, target }) => {
     await extract(database, target, '--views', 'jobs', '--with-people');
     const second = await extract(database, target, '--since-last');
     expect(Object.keys(second.columns)).toEqual(anonymousViews);
@@ -142,11 +134,7 @@ describe('--since-last', () => {
     await compareRows(database, target, second);
   });
 
-  test('writes everything where somebody has deleted a file of the snapshot before', async ({
-    database,
-    demo: _,
-    target,
-  }) => {
+  test('writes everything where a file of the one before is deleted', async ({ database, demo: _, target }) => {
     const first = await extract(database, target, '--views', 'applications_anonymous');
     const lost = first.files.find(({ partition }) => partition === '2026-04')?.path ?? '';
     rmSync(join(target, lost));
@@ -217,11 +205,7 @@ describe('an erasure', () => {
     return { id, email };
   }
 
-  test('reaches every snapshot of an extract with people, and leaves the others in it', async ({
-    database,
-    demo,
-    target,
-  }) => {
+  test('reaches every snapshot with people, and leaves the others in it', async ({ database, demo, target }) => {
     const person = await choosePerson(database, demo);
     await extract(database, target, ...people);
     const before = await extract(database, target, ...people);
@@ -310,11 +294,7 @@ describe('an erasure', () => {
     return person;
   }
 
-  test('reaches what a killed extract left, of a person whom no snapshot holds, and keeps the snapshots', async ({
-    database,
-    demo: _,
-    target,
-  }) => {
+  test('reaches what a killed extract left, and keeps the snapshots', async ({ database, demo: _, target }) => {
     await database.query(`DELETE FROM intake.extracts`);
     const first = await extract(database, target, ...people);
     // It refers to the same files, so neither of them may hold the person.

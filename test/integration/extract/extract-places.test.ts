@@ -9,9 +9,7 @@ import { openSettings, spawnWorker } from '../../support/processes/worker.ts';
 import { openStrictS3 } from '../../support/stores/strict-s3.ts';
 import { until } from '../../support/suite/until.ts';
 
-test('a worker extracts by its schedule into a bucket, and an erasure leaves no version of a person there', async ({
-  database,
-}) => {
+test('a worker extracts by schedule into a bucket, where an erasure leaves no version', async ({ database }) => {
   await using s3 = await openStrictS3({ versions: 'deletable' });
   await using board = await openSandbox({ applications: 40 });
   const target = `s3://${s3.bucket}/lake`;

@@ -35,11 +35,7 @@ interface Fixtures {
 }
 
 describe('a snapshot', () => {
-  test("holds people's columns on request, in files of their own without statistics", { tags: ['slow'] }, async ({
-    database,
-    demo: _,
-    target,
-  }) => {
+  test("holds people's columns on request", { tags: ['slow'] }, async ({ database, demo: _, target }) => {
     const manifest = await extract(database, target, '--with-people');
     expect(Object.keys(manifest.columns)).toEqual([...anonymousViews, ...personalViews]);
     await compareRows(database, target, manifest);
@@ -55,11 +51,7 @@ describe('a snapshot', () => {
     expect(manifest.files.filter(({ view, rows }) => view === 'jobs' && rows > 0).every(hasStatistics)).toBe(true);
   });
 
-  test('names its files with their rows, sizes and hashes, and tells what is proven', async ({
-    database,
-    demo,
-    target,
-  }) => {
+  test('names its files with rows, sizes and hashes, and what is proven', async ({ database, demo, target }) => {
     const told = await extract(database, target);
     const manifest = loadLatest(target);
     expect(told).toMatchObject(manifest);
@@ -96,11 +88,7 @@ describe('a snapshot', () => {
   });
 });
 
-test('a snapshot shows one moment, also of what is committed while it is written', async ({
-  database,
-  demo,
-  target,
-}) => {
+test('a snapshot shows one moment, whatever is committed meanwhile', async ({ database, demo, target }) => {
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
   await using blobs = await openDiskBlobs(target);
   const late = 77_777_777n;
@@ -150,10 +138,7 @@ const toRequest = (target: string) => ({
   ...{ sinceLast: false, keep: 2, version: '0', owner: 'test', leaseMs: 30_000, signal: AbortSignal.timeout(600_000) },
 });
 
-test('an erasure reports progress while it waits for an extract, and goes on after it', async ({
-  database,
-  target,
-}) => {
+test('an erasure reports progress while it waits for an extract', async ({ database, target }) => {
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
   await using blobs = await openDiskBlobs(target);
   const { location, signal } = toRequest(target);
@@ -241,11 +226,7 @@ describe('a killed extract', () => {
   test.for(['extractDescribed'])(name, killAt);
   test.for(['extractPut:3', 'extractWritten', 'extractPublished'])(name, { tags: ['slow'] }, killAt);
 
-  test('that began while the clock was ahead leaves nothing after the next one either', async ({
-    database,
-    demo: _,
-    target,
-  }) => {
+  test('that began by a clock ahead leaves nothing either', async ({ database, demo: _, target }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
     await using blobs = await openDiskBlobs(target);
     const [snapshotId, bytes] = ['29990101T000000000Z', Buffer.from('left')];
@@ -278,11 +259,7 @@ describe('a killed extract', () => {
   });
 });
 
-test('a large partition has several files, which readers see as one table', { tags: ['slow'] }, async ({
-  database,
-  demo: _,
-  target,
-}) => {
+test('a large partition has several files of one table', { tags: ['slow'] }, async ({ database, demo: _, target }) => {
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
   await using blobs = await openDiskBlobs(target);
   async function* oneByOne(batches: AsyncIterable<readonly Row[]>) {

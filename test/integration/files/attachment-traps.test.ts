@@ -111,9 +111,7 @@ describe('A1 HasVirus', () => {
     expect(await intake.keys()).toEqual([expect.stringContaining(sha256('clean'))]);
   });
 
-  test('true recalls an earlier version of another file too, and the rows that were read from a screen', {
-    tags: ['slow'],
-  }, async () => {
+  test('true recalls an earlier version of another file, and the rows of a screen', { tags: ['slow'] }, async () => {
     await using intake = await open();
     const bad = '{"screen":{"@id":"1","question":{"@id":"2","answer":"read from bad bytes"}}}';
     const screen = { kind: 'screen', hasVirus: false, uploadedAt: 1_700_000_000_000 };

@@ -167,9 +167,7 @@ describe('a file that is refused for ever', () => {
     expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
   });
 
-  test('spends one attempt each time when the list was read, however often it is asked for in between', {
-    tags: ['slow'],
-  }, async () => {
+  test('spends one attempt for each time that the list was read', { tags: ['slow'] }, async () => {
     await using intake = await openWith(1);
     intake.board.fault({ ...fault, on: 'resume', times: null });
     for (let polls = 0; polls < 3; polls++) {
@@ -245,9 +243,7 @@ describe('storage that cannot take bytes', () => {
     expect(others.every((file) => file.state === 'stored')).toBe(true);
   });
 
-  test('that is away spends no try of a file that failed at the source before, whatever was stored since', {
-    tags: ['slow'],
-  }, async () => {
+  test('that is away spends no try of a file that failed at the source before', { tags: ['slow'] }, async () => {
     await using intake = await openWith(2);
     const [, later] = [...intake.board.truth()];
     let putsLeft = 1;

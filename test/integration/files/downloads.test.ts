@@ -124,9 +124,7 @@ describe('a claim', () => {
     expect([...(await loadDueAdvertisers(db)).values()].toSorted()).toEqual([7n, 8n]);
   });
 
-  test('is filled by the one that has work among many that have none, and not overfilled by many that have', async ({
-    db,
-  }) => {
+  test('is filled by the one that has work among many that have none, and not overfilled', async ({ db }) => {
     const advertisers = Array.from({ length: 60 }, (_, at) => BigInt(100 + at));
     for (const id of advertisers) await queue(db, id, id === 100n ? 50 : 0);
     const alone = await claimDownloads(db, request({ advertisers, limit: 20 }));
@@ -151,9 +149,7 @@ describe('a claim', () => {
     expect((await claimOne(db)).attempts).toBe(2);
   });
 
-  test('is of a source that serves its account where the list was read since the failure, by a clock that is right', async ({
-    db,
-  }) => {
+  test('is of a source that serves its account where the list was read since the failure', async ({ db }) => {
     await queue(db, 7n, 1);
     await db.query(`UPDATE intake.downloads SET failed_at = now() - interval '1 minute'`);
     await db.query(
@@ -192,9 +188,7 @@ describe('a claim', () => {
     expect((await claimDownloads(db, request({ tier: 'suspects' }))).claims).toHaveLength(1);
   });
 
-  test('is nobody else’s to wake up for until it lapses: not due, not counted as due, and the next to look for', async ({
-    db,
-  }) => {
+  test('is nobody else’s until it lapses: not due, not counted, and the next to look for', async ({ db }) => {
     await queue(db, 7n, 1);
     const look = async () => {
       const [[status], due, { nextInMs }] = await Promise.all([
@@ -325,9 +319,7 @@ describe('a page', () => {
     await expect.poll(() => heard).toEqual(['7']);
   });
 
-  test('of the live lane queues its files before those of a backfill, new and changed applications alike', async ({
-    db,
-  }) => {
+  test("of the live lane queues its files, of new and changed applications, before a backfill's", async ({ db }) => {
     for (const [lane, id] of [
       ['backfill', 1],
       ['live', 2],
@@ -370,9 +362,7 @@ describe('a page', () => {
     expect((await claimOne(db)).attempts).toBe(1);
   });
 
-  test('that shows another upload has its file fetched like any new one, whatever befell the earlier one', async ({
-    db,
-  }) => {
+  test('that shows another upload has its file fetched like a new one, whatever came before', async ({ db }) => {
     const lease = await openLive(db);
     const page = (uploadedAt: number) =>
       aPage(lease, [anApplication(1, { attachments: [anAttachment('resume', { uploadedAt })] })]);

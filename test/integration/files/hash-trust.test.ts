@@ -268,9 +268,7 @@ describe('a Hash that changes while the bytes do not', () => {
     expect(await types()).toEqual(['received', 'ready']);
   });
 
-  test('cannot be told where the file is not to be had again: what is held stays, and a note says so', {
-    tags: ['slow'],
-  }, async () => {
+  test('cannot be told where the file is gone: what is held stays, with a note', { tags: ['slow'] }, async () => {
     await using intake = await open({ choices: { hash: 'volatile' } });
     await apply(intake, ['held']);
     await intake.sweep(true);
@@ -304,9 +302,7 @@ describe('a Hash that changes while the bytes do not', () => {
     expect(await intake.keys()).toHaveLength(2);
   });
 
-  test('alone, with changed bytes of equal Size and the same upload, is a new version, told as a change', {
-    tags: ['slow'],
-  }, async () => {
+  test('alone, with changed bytes of equal Size and upload, is a new version', { tags: ['slow'] }, async () => {
     await using intake = await open();
     const uploadedAt = Date.UTC(2026, 0, 5);
     const [id = 0n] = await intake.receiveWithFiles([

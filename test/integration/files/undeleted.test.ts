@@ -92,9 +92,7 @@ describe('infected files', () => {
     expect(await loadProblems(intake)).toEqual([]);
   });
 
-  test('that the storage will not delete are a problem in the status of every process, with the cause', {
-    tags: ['slow'],
-  }, async () => {
+  test('that the storage will not delete are a problem of every status', { tags: ['slow'] }, async () => {
     await emptyDatabase(database);
     await using s3 = await openStrictS3();
     await using board = await openSandbox({ applications: 0 });

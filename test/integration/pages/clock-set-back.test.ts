@@ -19,9 +19,7 @@ import { until } from '../../support/suite/until.ts';
 
 const dayMs = 86_400_000;
 describe('a clock that is set back by a day', () => {
-  test('keeps no command waiting: lanes, rate, files and what a dead process held are free', async ({
-    emptied: database,
-  }) => {
+  test("keeps no command waiting: lanes, rate, files and a dead process's are free", async ({ emptied: database }) => {
     await using scratch = await openScratch();
     await using board = await openSandbox({ applications: 5 });
     const env = { ...toEnvironment(database, board, scratch.path), SOURCE_RATE: '200/s' };
@@ -46,9 +44,7 @@ describe('a clock that is set back by a day', () => {
     expect(files).toMatchObject({ waiting: 0 });
   });
 
-  test('keeps no worker waiting that runs meanwhile, nor one that starts', { tags: ['slow'] }, async ({
-    emptied: database,
-  }) => {
+  test('keeps no worker waiting, whether it runs or starts', { tags: ['slow'] }, async ({ emptied: database }) => {
     await using board = await openSandbox({ applications: 5 });
     await using settings = await openSettings(database, board, { SOURCE_RATE: '200/s' });
     {
@@ -66,9 +62,7 @@ describe('a clock that is set back by a day', () => {
 });
 
 describe('a download', () => {
-  test('that waits longer than any may is due; one that waits its time is left alone', async ({
-    emptied: database,
-  }) => {
+  test('that waits longer than any may is due; one that waits its time is not', async ({ emptied: database }) => {
     await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
     await store.advertisers.ensure('acme', 1n);
     const claimed = '00000000-0000-4000-8000-000000000001';
@@ -165,9 +159,7 @@ describe('what was noted by a clock that was a year ahead', { tags: ['slow'] }, 
     expect(await isMissing()).toBe(true);
   });
 
-  test('infected bytes are deleted until no put of them can be under way, and not for a year', async ({
-    emptied: database,
-  }) => {
+  test('infected bytes are deleted while a put may be under way, not for a year', async ({ emptied: database }) => {
     await using intake = await openSmallIntake({ rigor: 'proof', database });
     const resume = { kind: 'resume' as const, content: 'bad', uploadedAt: 1_700_000_000_000 };
     const [id = 0n] = await intake.receiveWithFiles([{ attachments: [resume] }]);

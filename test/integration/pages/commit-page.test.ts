@@ -26,10 +26,7 @@ const test = base
   });
 
 describe('a page', () => {
-  test('brings every fact into the column of its name, of a new application and of a changed one', async ({
-    db,
-    live,
-  }) => {
+  test('brings every fact into the column of its name, when new and when changed', async ({ db, live }) => {
     // Dates, offsets, lists and objects have tests of their own.
     const elsewhere = [
       ...['id', 'submittedAt', 'sourceOffset', 'jobSeekingInfo', 'attachments'],
@@ -89,10 +86,7 @@ describe('a page', () => {
     expect(await commitPage(db, key, aPage(live, [anApplication(1)]))).toMatchObject({ added: 1 });
   });
 
-  test('brings its applications, their details, files to fetch, events, gaps and the cursor together', async ({
-    db,
-    live,
-  }) => {
+  test('brings applications, details, files, events, gaps and the cursor together', async ({ db, live }) => {
     const page = aPage(live, [anApplication(1), anApplication(2, { jobSeekingInfo: null, attachments: [] })], {
       progress: { added: [{ low: 3n, high: null, state: 'open', evidence: '{}' }], cursor: 2n },
     });
@@ -132,10 +126,7 @@ describe('a page', () => {
     }
   });
 
-  test('of unchanged applications writes no byte, takes no transaction id and raises no event', async ({
-    db,
-    live,
-  }) => {
+  test('of unchanged applications writes no byte, takes no id and raises no event', async ({ db, live }) => {
     // Few, so that a quiet moment of the server is long enough for them.
     const applications = Array.from({ length: 20 }, (_, at) => anApplication(at + 1));
     await commitPage(db, key, aPage(live, applications));
@@ -232,10 +223,7 @@ describe('a known application that changed', () => {
     expect(await db.query(`SELECT email FROM intake.applications`)).toEqual([{ email: 'newest@example.com' }]);
   });
 
-  test('is not overwritten by an older request when a newer one of the other lane saw it unchanged', async ({
-    db,
-    live,
-  }) => {
+  test('is not overwritten by an older request after a newer one saw it unchanged', async ({ db, live }) => {
     const backfill = (await claimLease(db, claim('backfill'))) as Lease;
     await commitPage(db, key, aPage(live, [anApplication(1)], { seq: 100n }));
     // The source changed the application and changed it back; the slow request 200 saw the moment between, the fast 300 did not.

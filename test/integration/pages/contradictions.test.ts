@@ -53,9 +53,7 @@ const backfilling = {
 
 const everyTen = (count: number) => Array.from({ length: count }, (_, nth) => BigInt(1_000 + 10 * nth));
 
-test('a backfill by date that shows a hidden application ends the certificate', { tags: ['slow'] }, async ({
-  database,
-}) => {
+test('a backfill by date that shows somebody ends the certificate', { tags: ['slow'] }, async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database });
   addOld(intake, everyTen(40));
   await intake.sweep();
@@ -73,9 +71,7 @@ test('a backfill by date that shows a hidden application ends the certificate', 
   ]);
 });
 
-test('a recheck of the newest ids ends the certificate of lower ids if its cross-check shows a hidden application there', {
-  tags: ['slow'],
-}, async ({ database }) => {
+test('a recheck whose cross-check shows somebody hidden ends it', { tags: ['slow'] }, async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database });
   addOld(intake, everyTen(40));
   await intake.sweep();
@@ -144,9 +140,7 @@ describe('an answer of which no proof learns ends the certificate that it contra
   });
 });
 
-test('a doubt and its evidence survive the end of sweeps that began earlier', { tags: ['slow'] }, async ({
-  database,
-}) => {
+test('a doubt and its evidence survive sweeps that began earlier', { tags: ['slow'] }, async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, choices: { pageCap: 30 } });
   addOld(intake, everyTen(120));
   await intake.sweep();
@@ -170,9 +164,7 @@ test('a doubt and its evidence survive the end of sweeps that began earlier', { 
   expect(await certificates(database)).toMatchObject([{ low: '1', certificate: 'proven' }]);
 });
 
-test('the proof is what the completeness view says, also with a gap that a poll left, and with an unreadable id', async ({
-  database,
-}) => {
+test('the proof is what the completeness view says, also with a gap and an unreadable id', async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database });
   addOld(intake, everyTen(40));
   await intake.sweep();
@@ -195,9 +187,7 @@ test('the proof is what the completeness view says, also with a gap that a poll 
   expect(await explained(aWeekAgo)).toMatchObject({ complete: true, certificate: 'proven' });
 });
 
-test('a recheck reads everything, also after a recheck of the newest ids that stopped early', {
-  tags: ['slow'],
-}, async ({ database }) => {
+test('a recheck reads everything, also after one that stopped early', { tags: ['slow'] }, async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
   expect(await readSome(intake, 1, await loadId(database, 60))).toMatchObject({ stopped: true });
@@ -212,9 +202,7 @@ test('a recheck reads everything, also after a recheck of the newest ids that st
   ]);
 });
 
-test('a recheck begins anew if an audit finds a hidden application while it is paused', { tags: ['slow'] }, async ({
-  database,
-}) => {
+test('a recheck begins anew if an audit contradicts it meanwhile', { tags: ['slow'] }, async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
   expect(await readSome(intake, 5)).toMatchObject({ stopped: true });
@@ -234,9 +222,7 @@ test('a recheck begins anew if an audit finds a hidden application while it is p
   expect(await load()).toMatchObject([{ state: 'closed' }, { state: 'dropped' }, { state: 'closed' }]);
 });
 
-test('a backfill fails if an audit finds a hidden application meanwhile; run again, it reads its whole range', {
-  tags: ['slow'],
-}, async ({ database }) => {
+test('a backfill fails if an audit contradicts it, and begins anew', { tags: ['slow'] }, async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices: { pageCap: 20 } });
   await intake.sweep();
   const { store } = intake;

@@ -241,9 +241,7 @@ test('the rights that docs/integrate.md gives are all that a consumer needs', { 
 });
 
 describe('pruning', () => {
-  test('takes the oldest first, and leaves the newest, so that a reader who is level has missed nothing', async ({
-    database,
-  }) => {
+  test('takes the oldest first, and leaves the newest: who is level has missed nothing', async ({ database }) => {
     await database.query(`INSERT INTO intake.advertisers (name, advertiser_id) VALUES ('a', 1), ('b', 2)`);
     await database.query(
       `INSERT INTO intake.events SELECT a, 10 * a + n, n, 'application.received', now() - days * interval '1 day'

@@ -77,9 +77,7 @@ describe('history', () => {
     expect(hours.filter(({ delayMs }) => delayMs !== null)).toHaveLength(2);
   });
 
-  test('lists each recheck and backfill with its certificate, and only those polls that left a doubt', async ({
-    db,
-  }) => {
+  test('lists each recheck and backfill with its certificate, and polls that left a doubt', async ({ db }) => {
     const { recentSweeps } = await loadHistory(db, now);
     expect(
       recentSweeps.map(({ advertiser, purpose, certificate, risk, isFirst }) => [

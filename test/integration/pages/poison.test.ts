@@ -169,9 +169,7 @@ describe('a replay', () => {
   });
 });
 
-test('whose a row is takes no more memory where its text, or what stands in the place of an address, is long', async ({
-  database,
-}) => {
+test('whose a row is takes no more memory where its text is long', async ({ database }) => {
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from('key') });
   const advertiserId = 207n;
   const lease = await openAccount(store, 'long', advertiserId);
@@ -297,9 +295,7 @@ describe('an id that names a second person', () => {
       },
     );
 
-    test('after an answer with nothing for a person whom only her name tells, waits in quarantine', async ({
-      database,
-    }) => {
+    test('after an answer with nothing for one whom only her name tells, waits in quarantine', async ({ database }) => {
       await using intake = await openSmallIntake({ database });
       const named = { ...ann, email: '', jobSeekerId: '' };
       const [id = 0n] = await intake.receiveWithFiles([named]);

@@ -30,9 +30,7 @@ async function openAccount(database: TestDatabase, board: Sandbox, nth = 0) {
 }
 
 describe('Retry-After that one worker hears', () => {
-  test('keeps every worker from asking for the account, its list and its files, and no other account', async ({
-    database,
-  }) => {
+  test('keeps every worker from asking for this account, and for no other', async ({ database }) => {
     await emptyDatabase(database);
     await using board = await openSandbox({ applications: 1, advertisers: [{ applications: 1 }] });
     const [account] = board.advertisers;

@@ -271,9 +271,7 @@ test('a purge of a tenth is unproven until the operator accepts it, on record', 
   });
 });
 
-test('filters combined by OR, and a member that differs in every answer: few requests for each page', async ({
-  database,
-}) => {
+test('filters combined by OR, and a volatile member: few requests for each page', async ({ database }) => {
   await using intake = await openTroubled({ database, applications: 300, choices: { pageCap: 50, combination: 'or' } });
   let answers = 0;
   intake.spoil = ({ body }) => {
@@ -289,9 +287,7 @@ test('filters combined by OR, and a member that differs in every answer: few req
   expect(intake.requests).toBeLessThan(20 * 6);
 });
 
-test('an application larger than the byte budget: later polls do not grow, and leave no open sweep', async ({
-  database,
-}) => {
+test('an application larger than the byte budget: later polls do not grow', async ({ database }) => {
   await using intake = await openTroubled(
     { database, applications: 60 },
     { listMaxBytes: 100_000, applicationMaxBytes: 200_000 },
@@ -320,9 +316,7 @@ test('an application larger than the byte budget: later polls do not grow, and l
   expect(await database.query(`SELECT 1 FROM intake.ranges`)).toEqual([]);
 });
 
-test('an application without a date that one question hides and an audit shows ends the certificate', async ({
-  database,
-}) => {
+test('an application without a date that an audit shows ends the certificate', async ({ database }) => {
   await using intake = await openTroubled({ database, applications: 60 });
   const undated = idsOf(intake).sort(ascending)[30] as bigint;
   type Listed = { JobApplications: { JobApplicationsList: { ID: number; DateSubmitted?: unknown }[] } };
@@ -390,9 +384,7 @@ describe('ids that cannot be read', () => {
     expect(await loadIds(database)).toHaveLength(80);
   });
 
-  test('are asked alone after new applications were read, ten at once, and none after the task was stopped', async ({
-    database,
-  }) => {
+  test('are asked alone after new applications, ten at once, and none after a stop', async ({ database }) => {
     await using intake = await openTroubled({ database, applications: 40, choices: { pageCap: 30 } });
     await intake.sync();
     await database.query(
@@ -425,9 +417,7 @@ describe('ids that cannot be read', () => {
     expect(await loadUnreadable(database)).toHaveLength(3);
   });
 
-  test('stay due while the source serves neither them nor the question about nobody, and the sync ends', async ({
-    database,
-  }) => {
+  test('stay due while the source serves nothing, and the sync ends', async ({ database }) => {
     await using intake = await openTroubled({ database, applications: 60, choices: { pageCap: 30 } });
     const poison = idsOf(intake).sort(ascending)[30] as bigint;
     intake.spoil = ({ ids }) => (ids.includes(poison) ? { status: 500 } : null);
@@ -439,9 +429,7 @@ describe('ids that cannot be read', () => {
     expect(await loadUnreadable(database)).toEqual([poison]);
   });
 
-  test('are believed up to twenty: then the source is in trouble, and the sweep goes on later', async ({
-    database,
-  }) => {
+  test('are believed up to twenty: then the source is in trouble', async ({ database }) => {
     await using intake = await openTroubled({ database, applications: 60, choices: { pageCap: 30 } });
     await intake.sync();
     intake.spoil = ({ query }) => (query.get('beforeid') === '1' ? null : { status: 500 });
@@ -459,9 +447,7 @@ describe('ids that cannot be read', () => {
   });
 });
 
-test('a first sync from a date, where the source ignores dates, reads everything instead of moving the cursor past people', async ({
-  database,
-}) => {
+test('a first sync from a date reads everything where the source ignores dates', async ({ database }) => {
   await using intake = await openTroubled({ database, applications: 100, choices: { pageCap: 30 } });
   const source: Source = {
     ...intake.source,

@@ -8,9 +8,7 @@ import { test } from '../../support/database/test-database.ts';
 import { inLane, readSome, runTaskOf } from '../../support/reading.ts';
 import { openSmallIntake } from '../../support/small-intake.ts';
 
-test('an overtaken answer is asked again as the same question, whose answer must be of the same advertiser', async ({
-  database,
-}) => {
+test('an overtaken answer is asked again, and must be of the same advertiser', async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 40 });
   await intake.sweep();
   const { applications } = intake.store;
@@ -45,9 +43,7 @@ test('an overtaken answer is asked again as the same question, whose answer must
   expect(await database.query(`SELECT halt_kind FROM intake.advertisers`)).toEqual([{ halt_kind: 'mismatch' }]);
 });
 
-test('a certificate covers applications up to the beginning of its sweep, less twice the delay that polls have seen', {
-  tags: ['slow'],
-}, async ({ database }) => {
+test('a certificate ends where its sweep began, less twice the delay', { tags: ['slow'] }, async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 40 });
   await intake.sweep();
   await database.query(`UPDATE intake.advertisers SET late_ms = 2 * 3600 * 1000, late_at = now()`);
@@ -95,9 +91,7 @@ test('a poll that leaves ranges open does not count as a poll that read to the e
   expect(await loadReadAt()).toEqual(read);
 });
 
-test('dates that stand for none, the first and the last that a server knows, spoil no proof and are not the newest', async ({
-  database,
-}) => {
+test('the first and the last date that a server knows spoil no proof and are not the newest', async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database });
   const at = Date.UTC(2024, 0, 15);
   const dates = [Date.parse('0002-01-01T12:00:00Z'), Date.UTC(9999, 11, 31, 23, 59, 59), at];
@@ -113,9 +107,7 @@ test('dates that stand for none, the first and the last that a server knows, spo
   expect(status).toMatchObject({ newestSubmittedAt: new Date(at), coverage: { certificate: 'proven' } });
 });
 
-test('a copy of an id that names several people counts as a row once, and not as an element without an id as well', async ({
-  database,
-}) => {
+test('a copy of an id that names several people counts as a row once', async ({ database }) => {
   await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 20 });
   intake.board.fault({ kind: 'duplicate', on: 'list', times: null, differing: true });
   await intake.sweep();

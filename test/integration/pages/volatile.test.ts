@@ -159,9 +159,7 @@ describe('an element without an id', () => {
     expect((await intake.rows()).length).toBeLessThan(2 * elements);
   });
 
-  test('is kept up to ten thousand of them; the status says how many more one answer had', {
-    tags: ['slow'],
-  }, async () => {
+  test('is kept up to ten thousand of them; the status says how many more there were', { tags: ['slow'] }, async () => {
     await using intake = await openQuarantine();
     const people = Array.from({ length: mostQuarantined + 3 }, (_, at) => ({ Email: `p${at}@example.com` }));
     await intake.answer(...people.slice(0, -5));

@@ -60,9 +60,7 @@ describe('intake sync', () => {
     expect(await read('unhalt --advertiser account-2')).toEqual({ unhalted: ['account-2'] });
   });
 
-  test('with a refused credential ends with 4, halts the advertiser, and recovers with the right one', async ({
-    openSite,
-  }) => {
+  test('with a refused credential ends with 4, halts, and recovers with the right one', async ({ openSite }) => {
     const { intake } = await openSite({ applications: 3 });
     const refused = await intake('sync --no-files', { SOURCE_CREDENTIAL: 'a-wrong-secret-credential' });
     expect(refused.code).toBe(4);
@@ -133,9 +131,7 @@ describe('intake sync', () => {
 });
 
 describe('intake backfill', () => {
-  test('of gaps where there are none names the advertiser, and fetches what is queued', { tags: ['slow'] }, async ({
-    openSite,
-  }) => {
+  test('of gaps where there are none fetches what is queued', { tags: ['slow'] }, async ({ openSite }) => {
     const { board, intake } = await openSite({ applications: 0 });
     board.add([{ attachments: [{ kind: 'resume', content: 'queued' }] }]);
     expect((await intake('sync --no-files')).code).toBe(0);
@@ -159,9 +155,7 @@ describe('intake backfill', () => {
   });
 });
 
-test('intake backfill --dry-run of dates takes none of them for an id', {
-  tags: ['slow'],
-}, async ({ openSite }) => {
+test('intake backfill --dry-run of dates takes none of them for an id', { tags: ['slow'] }, async ({ openSite }) => {
   const { intake } = await openSite({ applications: 30, choices: { pageCap: 20 } });
   expect((await intake('sync --no-files')).code).toBe(0);
   for (const [to, applications] of [

@@ -111,9 +111,7 @@ describe('doctor', () => {
     expect((await runChecks(empty)).said['default: learned']).toBe('nothing yet: no application was listed so far');
   });
 
-  test('ends where BLOBS_URL names a folder that the system will not make', { tags: ['slow'] }, async ({
-    openSite,
-  }) => {
+  test('ends where BLOBS_URL names a folder that cannot be made', { tags: ['slow'] }, async ({ openSite }) => {
     const { env } = await openSite({ applications: 3 });
     // A process of its own: one that spins in the file system could not be ended from within.
     const { child, ended } = startIntake(['doctor', '--json'], { ...env, BLOBS_URL: 'file:/proc/intake/blobs' });

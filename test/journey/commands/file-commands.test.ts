@@ -89,9 +89,7 @@ describe('files at the command line', () => {
     expect(readdirSync(elsewhere)).not.toContain('.intake-store');
   });
 
-  test('of one application are listed with address, name, type, size and sha256, and those that are not held with why', {
-    tags: ['slow'],
-  }, async ({ openSite }) => {
+  test('of one application are listed, those that are not held with why', { tags: ['slow'] }, async ({ openSite }) => {
     const { board, database, folder, intake } = await openSite({ applications: 0 });
     const [id = 0n, bare = 0n, odd = 0n] = board.add([
       {
@@ -156,9 +154,7 @@ describe('files at the command line', () => {
     });
   });
 
-  test('lie in a bucket as the settings say, and are shown by an address that works for five minutes', {
-    tags: ['slow'],
-  }, async ({ openSite }) => {
+  test('lie in a bucket, and are shown by an address', { tags: ['slow'] }, async ({ openSite }) => {
     await using s3 = await openStrictS3();
     // The SDK finds its credentials in the environment of the process.
     toSettings(s3);
@@ -193,9 +189,7 @@ describe('files at the command line', () => {
     vi.unstubAllEnvs();
   });
 
-  test('that the source does not have yet leave 0, those that failed 3, and retry makes them due', {
-    tags: ['slow'],
-  }, async ({ openSite }) => {
+  test('that the source does not have leave 0, failed ones 3', { tags: ['slow'] }, async ({ openSite }) => {
     const { board, database, env, intake } = await openSite({ applications: 0 });
     const [, second] = board.add([
       { attachments: [{ kind: 'resume', content: 'not there yet' }] },

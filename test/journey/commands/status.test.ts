@@ -7,9 +7,7 @@ import { test } from '../../support/processes/site.ts';
 import { syncBoard } from '../../support/processes/syncing.ts';
 import { openTcpGate } from '../../support/servers/tcp-gate.ts';
 
-test('intake status --check ends with 0 while what is new is read, and with 8 when nobody reads', async ({
-  openSite,
-}) => {
+test('intake status --check ends with 0 while what is new is read, else with 8', async ({ openSite }) => {
   const { board, database, intake } = await openSite({ applications: 5 });
   const check = async () => (await intake('status --check')).code;
   await syncBoard(database, board);

@@ -94,9 +94,7 @@ describe('of an account that is not proven', { tags: ['slow'] }, () => {
     expect(await intake('backfill --no-files --gaps')).toMatchObject({ code: 0 });
   });
 
-  test('a sync ends with 3 where a doubt stands from an earlier sweep, and with 0 where the assumption is harmless', async ({
-    openSite,
-  }) => {
+  test('a sync ends with 3 where a doubt stands, with 0 where it is harmless', async ({ openSite }) => {
     const { database, intake } = await openSite({ applications: 5 });
     expect(await intake('sync --no-files')).toMatchObject({
       code: 0,
@@ -148,9 +146,7 @@ describe('intake status --check', () => {
     });
   });
 
-  test('ends with 8 when the proof is older than two rechecks, whatever polls have read since', {
-    tags: ['slow'],
-  }, async ({ openSite }) => {
+  test('ends with 8 when the proof is older than two rechecks', { tags: ['slow'] }, async ({ openSite }) => {
     const { database, intake } = await openSite(proven);
     await intake('sync --no-files');
     await database.query(`UPDATE intake.coverage SET as_of = as_of - interval '3 months'`);

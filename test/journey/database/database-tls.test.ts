@@ -28,9 +28,7 @@ const done = { code: 0, stderr: '' };
 
 // Starting a server and its certificates takes longer than one test usually may on a busy machine.
 describe('a database over TLS', () => {
-  test('whose authority is not known is a setting to correct, by every command', { tags: ['slow'] }, async ({
-    server,
-  }) => {
+  test('whose authority is not known is a setting to correct', { tags: ['slow'] }, async ({ server }) => {
     await using board = await openSandbox();
     await using scratch = await openScratch();
     for (const parameters of ['sslmode=verify-full', `sslmode=verify-full&sslrootcert=${server.strangerFile}`]) {
@@ -46,9 +44,7 @@ describe('a database over TLS', () => {
     }
   });
 
-  test('whose certificate does not fit, whose root cannot be read, or that is asked without TLS is a setting to correct', {
-    tags: ['slow'],
-  }, async ({ server }) => {
+  test('whose certificate or root does not fit is a setting to correct', { tags: ['slow'] }, async ({ server }) => {
     await using scratch = await openScratch();
     const [missing, rubbish] = [join(scratch.path, 'no-such.crt'), join(scratch.path, 'rubbish.crt')];
     writeFileSync(rubbish, 'This is no certificate.\n');
@@ -66,9 +62,7 @@ describe('a database over TLS', () => {
     }
   });
 
-  test('is used by each mode as psql uses it, and the driver prints nothing of its own', { tags: ['slow'] }, async ({
-    server,
-  }) => {
+  test('is used as psql uses it, and the driver prints nothing', { tags: ['slow'] }, async ({ server }) => {
     const other = server.url.replace('localhost', '127.0.0.1');
     const [root, stranger] = [`sslrootcert=${server.rootFile}`, `sslrootcert=${server.strangerFile}`];
     for (const url of [

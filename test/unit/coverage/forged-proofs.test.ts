@@ -63,10 +63,7 @@ function supportOf({ certificates }: Report): Finding['worth'] {
   return worths.find((worth) => found.some((one) => one.worth === worth)) ?? 'proven';
 }
 
-test('an honest proof is accepted, at the level and with the risk that its sweep reached, also after people were erased', {
-  tags: ['slow'],
-  timeout,
-}, () => {
+test('an honest proof is accepted at its level, also after an erasure', { tags: ['slow'], timeout }, () => {
   const differences: string[] = [];
   let [proofs, proven] = [0, 0];
   // Kinds that resemble each other stand side by side: one in four is of every family.
