@@ -10,7 +10,7 @@ import { erasePeople } from '../sync/extract/erase-people.ts';
 import { type ExtractRequest, type ExtractSummary, extract, takeTarget } from '../sync/extract/extract.ts';
 import type { WriteDeps } from '../sync/extract/write.ts';
 import type { EraseExtracts } from '../sync/privacy/erase.ts';
-import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
+import type { MaintenanceTask } from '../sync/worker/run-task.ts';
 import { toOwner } from './actor.ts';
 import { openStoreOf } from './database.ts';
 import { openConfiguredBlobs, openSpoolOf } from './storage.ts';

@@ -4,7 +4,7 @@ import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import { verify } from '../sync/files/verify.ts';
 import { finishErasures, retain } from '../sync/privacy/erase.ts';
-import type { MaintenanceTask } from '../sync/worker/maintenance.ts';
+import type { MaintenanceTask } from '../sync/worker/run-task.ts';
 import { createExtractErasure } from './extract.ts';
 import { openBlobsOf } from './storage.ts';
 

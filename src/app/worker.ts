@@ -138,10 +138,9 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   worker = startWorker(
     {
       ...{ store, accounts, log, watchdog, onPass },
-      runDownloads: (watch) =>
-        downloadDue(config, store, accounts, { ...watch, memory, crashPoint, onClaimed: metrics.observeWaits }),
+      runDownloads: (watch) => downloadDue(config, store, accounts, { ...watch, memory, crashPoint }),
       untilQueued: queued.until,
-      ...{ webhooks, untilEvents: events.until, onDelivered: metrics.observeDelivered, crashPoint },
+      ...{ webhooks, untilEvents: events.until, crashPoint },
       maintenance: [
         ...createMaintenance(config, store),
         ...createPrivacyMaintenance(config, store, log),
@@ -212,7 +211,7 @@ async function downloadDue(
   config: WorkerConfig,
   store: Store,
   accounts: readonly WorkerAccount[],
-  watch: DownloadWatch & Pick<FilesRequest, 'onClaimed' | 'crashPoint'> & { readonly memory: DownloadMemory },
+  watch: DownloadWatch & Pick<FilesRequest, 'crashPoint'> & { readonly memory: DownloadMemory },
 ) {
   const { heartbeat } = watch;
   const paused = [...watch.memory.pauses].flatMap(([name, until]) => (until > performance.now() ? [name] : []));

@@ -438,8 +438,10 @@ describe('the loop of a worker', () => {
     let wake = () => {};
     const ended = runWebhookLoop(
       {
-        ...{ store, webhooks, log: { debug() {}, info() {}, warn() {} }, onPass() {} },
-        onDelivered: () => taken++,
+        ...{ store, webhooks, log: { debug() {}, info() {}, warn() {} } },
+        onPass: ({ delivered = 0 }) => {
+          taken += delivered;
+        },
         watchdog: createWatchdog({ now: () => 0, stuckMs: 1 }),
         untilEvents: (_, signal) =>
           new Promise((resolve) => {

@@ -22,7 +22,7 @@ import { openSpool } from '../../src/sync/files/spool.ts';
 import { type VerifyRequest, verify } from '../../src/sync/files/verify.ts';
 import { erase } from '../../src/sync/privacy/erase.ts';
 import { syncAccount } from '../../src/sync/read/read-account.ts';
-import { readIds } from '../../src/sync/read/read-ids.ts';
+import { readIds } from '../../src/sync/read/read-range.ts';
 import { emptyDatabase, openTestDatabase, type TestDatabase } from './database/test-database.ts';
 import { testPrivacyKey } from './processes/syncing.ts';
 import { type OwnSourceOptions, openOwnSource } from './servers/own-source.ts';

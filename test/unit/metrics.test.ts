@@ -46,8 +46,6 @@ describe('a scrape', () => {
       'intake_webhook_halted{advertiser="north",webhook="ats"} 0',
       'intake_webhook_events_waiting{advertiser="north",webhook="ats"} 2',
       'intake_webhook_lag_seconds{advertiser="north",webhook="ats"} 40',
-      'intake_download_wait_seconds_bucket{le="1"} 1',
-      'intake_download_wait_seconds_count 2',
     ]) {
       expect(text).toContain(`${line}\n`);
     }

@@ -19,7 +19,6 @@ export interface Claim {
   readonly isServed: boolean;
   /** When it last failed because of our storage, on the `performance.now` clock; infinite where its last failure was another, or none. */
   readonly failedAt: number;
-  readonly waitedMs: number;
 }
 
 export interface ClaimRequest {
@@ -91,8 +90,7 @@ const claimSql = `
   RETURNING advertiser_id AS "advertiserId", application_id AS "applicationId", kind, attempts, lapses,
     lease_token AS token,
     coalesce(failed_at > now() OR failed_at < ${listReadAt('downloads.advertiser_id')}, false) AS "isServed",
-    coalesce(CASE WHEN trouble_kind = 'local' THEN extract(epoch FROM now() - failed_at) END, '-infinity')::float8 * 1000 AS "failedMs",
-    greatest(0, extract(epoch FROM now() - due_at))::float8 * 1000 AS "waitedMs"`;
+    coalesce(CASE WHEN trouble_kind = 'local' THEN extract(epoch FROM now() - failed_at) END, '-infinity')::float8 * 1000 AS "failedMs"`;
 
 /** Claims due downloads, an equal share for each advertiser. `expired` counts rows whose claim had expired, which are now suspects. */
 export async function claimDownloads(

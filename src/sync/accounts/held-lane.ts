@@ -1,7 +1,8 @@
 // Holds a lane: claims its lease, renews it while the work runs, and releases it at the end. When the lease is lost, only the signal tells
 // the work to stop; the fence in every write protects the rows.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LaneHeld, LeaseLost } from '../../domain/trouble.ts';
+import { LaneHeld, LeaseLost, Trouble } from '../../domain/trouble.ts';
+import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { Lane, Lease } from '../../store/accounts/leases.ts';
 import type { Store } from '../../store/store.ts';
 
@@ -80,4 +81,29 @@ function keepLane(store: Pick<Store, 'leases'>, request: LaneRequest, lease: Lea
       await store.leases.release({ ...lease, done: isDone }).catch(() => {});
     },
   };
+}
+
+/** Throws while the advertiser is halted because the source answered with another advertiser's data. */
+export function requireIdentity({ name, halt }: KnownAdvertiser): void {
+  if (halt?.kind !== 'mismatch') return;
+  throw new Trouble('mismatch', `${name} is halted: ${halt.reason} Run \`intake unhalt\` once the cause is gone.`);
+}
+
+/** Reads an account in its lane. A refused credential halts the account, and an accepted one ends such a halt. */
+export async function haltIfRefused<T>(
+  { advertisers }: Pick<Store, 'advertisers'>,
+  { advertiser, lane }: { readonly advertiser: KnownAdvertiser; readonly lane: HeldLane },
+  read: () => Promise<T>,
+): Promise<T> {
+  try {
+    const result = await read();
+    if (advertiser.halt !== null) await advertisers.unhalt(advertiser.name, 'refused');
+    return result;
+  } catch (error) {
+    // Once the lane is lost, another process may hold it, and this refusal says nothing about the account's state.
+    if (error instanceof Trouble && error.kind === 'refused' && !lane.signal.aborted) {
+      await advertisers.halt(advertiser.name, 'refused', error.message);
+    }
+    throw error;
+  }
 }

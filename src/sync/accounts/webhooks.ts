@@ -30,7 +30,7 @@ export interface Webhook extends WebhookName {
 export interface DeliverDeps {
   readonly store: Pick<Store, 'leases' | 'webhooks'>;
   /** Called for each event, also for one that is passed because of its type. */
-  readonly onEvent?: ((isTaken: boolean) => void) | undefined;
+  readonly onEvent?: (() => void) | undefined;
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
@@ -121,7 +121,7 @@ async function sendEvents(
     }
     // One of another type is passed.
     position = event.eventId;
-    onEvent?.(isWanted);
+    onEvent?.();
   }
   if (position > place.position) await record({ position, answer, failure: null });
   return { delivered, failure: null };

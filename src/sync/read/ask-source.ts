@@ -1,4 +1,4 @@
-// Asks the source on behalf of one account: translates the answer for the sweep, and checks whose data it holds.
+// Asks the source on behalf of one account: translates the answer for the sweep, and checks whose data it holds before any is stored.
 // A failure is an answer, too: where the source fails for one question and serves another, the sweep asks in smaller parts.
 import type { Page } from '../../domain/application.ts';
 import { type IdRange, isSingle } from '../../domain/coverage/position.ts';
@@ -17,7 +17,6 @@ import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { PageDiff } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
 import type { Ticket } from '../../store/sweeps/sweeps.ts';
-import { checkIdentity } from '../accounts/account-identity.ts';
 
 /** The page, if it came, what it says to the sweep's reasoning, and the facts of its request. */
 export interface ReceivedAnswer {
@@ -91,10 +90,8 @@ export function createAsker(
     const tookMs = Math.round(performance.now() - startedAt);
     if (answer.kind === 'unanswered' && question.covers !== null) {
       failing.push(question.covers);
-      if (failing.filter(isSingle).length > mostFailedIds) {
-        const why = `The source fails for one id after the other: ${answer.why}`;
-        throw new NotBelieved(why);
-      }
+      if (failing.filter(isSingle).length > mostFailedIds)
+        throw new NotBelieved(`The source fails for one id after the other: ${answer.why}`);
     }
     if (page !== null) {
       served = question;
@@ -102,6 +99,34 @@ export function createAsker(
     }
     return { page, answer, question, ticket, sent: { sentAt: ticket.at.getTime(), tookMs } };
   };
+}
+
+/**
+ * The first answer pins the advertiser's id. An answer with another id halts the advertiser until an operator resolves it, and nothing of that
+ * answer is kept. Once the id is pinned, an answer that names no advertiser is accepted.
+ */
+async function checkIdentity(
+  { advertisers }: Pick<Store, 'advertisers'>,
+  advertiser: KnownAdvertiser,
+  { advertiserId: told, agentId }: Page,
+): Promise<void> {
+  const { name, advertiserId } = advertiser;
+  if (told === null) {
+    if (advertiserId !== null) return;
+    const unnamed =
+      'The answer does not say whose applications it lists; set ADVERTISER_ID, or advertiserId in ADVERTISERS_FILE. None of it was stored.';
+    throw new Trouble('mismatch', unnamed);
+  }
+  if (advertiserId === null) advertiser.advertiserId = (await advertisers.pin(name, told)).advertiserId;
+  else if (told !== advertiserId) {
+    const reason = `the source answered with data of advertiser ${told} instead of ${advertiserId}; none of it was stored.`;
+    await advertisers.halt(name, 'mismatch', reason);
+    throw new Trouble('mismatch', `${name} is halted: ${reason}`);
+  }
+  if (agentId !== advertiser.agentId) {
+    await advertisers.noteAgent(name, agentId);
+    advertiser.agentId = agentId;
+  }
 }
 
 /** True if the source failed, or its answer could not be read: it may fail for this question alone. */

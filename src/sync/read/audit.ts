@@ -6,7 +6,7 @@ import { aloneQuestion, dateSlackSeconds, type Question } from '../../domain/cov
 import { toAuditBody } from '../../domain/evidence/record.ts';
 import { compared, createAsker } from './ask-source.ts';
 import { type Asker, commitAnswer, toReadPage } from './commit-answer.ts';
-import type { ReadContext, SweepDeps } from './sweep.ts';
+import { loadState, type ReadContext, type SweepDeps } from './sweep.ts';
 
 /**
  * Audits one place of the covered ids; `random` returns a number from 0 to 1. Returns the number of contradictions: applications that a
@@ -16,15 +16,15 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
   const { store } = deps;
   const { advertiserId } = task.advertiser;
   if (advertiserId === null) return 0;
-  const { pages } = await store.sweeps.loadSyncState({ advertiserId, lagMs: task.lagMs });
+  const { pages } = await loadState(deps, task);
   const place = await store.coverage.loadAuditPlace(advertiserId, { random: random(), size: auditSize(pages) });
   if (place === null) return 0;
   const [both, lower] = auditQuestions(place, random);
-  const narrow = await ask(deps, task, both, 'a random audit');
-  const wide = await ask(deps, task, lower, 'a random audit');
+  const narrow = await ask(deps, task, both);
+  const wide = await ask(deps, task, lower);
   const contradictions = new Set([...narrow.hidden, ...wide.hidden]);
   for (const id of narrow.page ? lackingIds(place, narrow.page, pages) : []) {
-    const { page } = await ask(deps, task, aloneQuestion(id), 'a random audit');
+    const { page } = await ask(deps, task, aloneQuestion(id));
     if (!page?.ids.includes(id)) continue;
     contradictions.add(id);
     const reason = 'the answer to a random audit left out an application that exists';
@@ -38,9 +38,7 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
  * the next poll starts above their ids, or a certificate covers them: evidence that the id filters hide applications.
  */
 export async function witnessByDate(deps: SweepDeps, task: ReadContext): Promise<number> {
-  const { store } = deps;
-  const { advertiserId } = task.advertiser;
-  const { afterDate, pollFrom } = await store.sweeps.loadSyncState({ advertiserId, lagMs: task.lagMs });
+  const { afterDate, pollFrom } = await loadState(deps, task);
   if (afterDate === null) return 0;
   const since = BigInt(Math.floor(afterDate.getTime() / 1_000)) - dateSlackSeconds;
   const question = { purpose: 'witness', covers: null, afterId: null, beforeId: null, beforeDate: null } as const;
@@ -55,10 +53,8 @@ export async function witnessByDate(deps: SweepDeps, task: ReadContext): Promise
 export const mostAudits = 50;
 
 /** Asks, commits what the answer shows, and appends its line to the proof that covers the audited place. No sweep learns from it. */
-async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: Asker) {
-  const { store } = deps;
-  const askSource = createAsker(deps, task.advertiser, task.lane.signal);
-  const answer = await askSource(question);
+async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: Asker = 'a random audit') {
+  const answer = await createAsker(deps, task.advertiser, task.lane.signal)(question);
   const { page } = answer;
   const { advertiserId } = task.advertiser;
   if (page === null || advertiserId === null) return { page, hidden: [], fresh: [] };
@@ -66,7 +62,7 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: A
   const { covers } = question;
   let fresh: readonly bigint[] = [];
   const { hidden } = await commitAnswer(deps, read, by, async (diff) => {
-    const proof = await store.evidence.loadAudited(advertiserId, covers?.from ?? null);
+    const proof = await deps.store.evidence.loadAudited(advertiserId, covers?.from ?? null);
     fresh = diff.fresh.map(({ id }) => id);
     const isQuiet = fresh.length === 0 && !(covers !== null && isSingle(covers));
     if (proof === null || (isQuiet && proof.audits >= mostAudits)) return null;

@@ -1,5 +1,5 @@
 // Commits the applications of an answer: compares its page with the stored rows (reads) and writes the difference, again if the rows have
-// changed in between. account-identity.ts has already checked whose data the answer holds.
+// changed in between. ask-source.ts has already checked whose data the answer holds.
 import { coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
 import { contains } from '../../domain/coverage/position.ts';
 import { Trouble } from '../../domain/trouble.ts';

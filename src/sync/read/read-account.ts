@@ -3,10 +3,9 @@ import { coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
 import { wholeAxis } from '../../domain/coverage/position.ts';
 import type { Lane } from '../../store/accounts/leases.ts';
 import type { ReadRange } from '../../store/sweeps/sweeps.ts';
-import { haltIfRefused, requireIdentity } from '../accounts/account-identity.ts';
-import { holdLane, type LaneHolder } from '../accounts/held-lane.ts';
+import { haltIfRefused, holdLane, type LaneHolder, requireIdentity } from '../accounts/held-lane.ts';
 import { type RetryOptions, retry } from '../retry.ts';
-import { readDates } from './read-dates.ts';
+import { readDates } from './read-range.ts';
 import { confirmRead, readToProof, readUnfinishedFirst } from './read-tasks.ts';
 import type { ReadContext, SweepDeps, SweepSummary } from './sweep.ts';
 
@@ -32,16 +31,13 @@ async function readInLane(
   requireIdentity(advertiser);
   await using held = await retry(request, () => holdLane(store, { ...request, lane }));
   let steps = 0;
-  const counting: SweepDeps = {
-    ...deps,
-    onStep(step) {
-      steps++;
-      deps.onStep?.(step);
-    },
+  const onStep: SweepDeps['onStep'] = (step) => {
+    steps++;
+    deps.onStep?.(step);
   };
   const context = { ...request, lane: held, advertiser };
   return await retry({ ...request, signal: held.signal, progress: () => steps }, () =>
-    haltIfRefused(store, context, () => read(counting, context)),
+    haltIfRefused(store, context, () => read({ ...deps, onStep }, context)),
   );
 }
 

@@ -1,25 +1,16 @@
 // The read tasks of an account: read new applications, read earlier ones again, and ask again for ids that could not be read. `intake sync`
 // and the worker run the same tasks.
-
 import { noneShown } from '../../domain/coverage/certificate.ts';
 import { coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
-import {
-  firstPosition,
-  type IdRange,
-  isSingle,
-  lastPosition,
-  type Position,
-  wholeAxis,
-} from '../../domain/coverage/position.ts';
+import { firstPosition, type IdRange, isSingle, lastPosition, wholeAxis } from '../../domain/coverage/position.ts';
 import { aloneQuestion } from '../../domain/coverage/question.ts';
 import { NotBelieved } from '../../domain/trouble.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { isTemporary } from '../retry.ts';
 import { createAsker } from './ask-source.ts';
 import { commitAnswer, toReadPage } from './commit-answer.ts';
-import { readDates } from './read-dates.ts';
-import { readIds } from './read-ids.ts';
-import type { ReadContext, SweepDeps, SweepRequest, SweepSummary } from './sweep.ts';
+import { readDates, readIds } from './read-range.ts';
+import { loadState, type ReadContext, type SweepDeps, type SweepRequest, type SweepSummary } from './sweep.ts';
 
 /**
  * Reads on from where the cursor was one lag ago; the first time, from `startAt`. The poll begins at an application that must still be there.
@@ -33,8 +24,7 @@ export async function readNew(deps: SweepDeps, context: ReadContext, state?: Syn
   const isNew = !unfinished.some((one) => one.purpose === 'live' && one.low === pollFrom);
   const summary = await readIds(deps, { ...context, purpose: 'live', parallel: 1, isNew }, plan);
   if (summary.reason !== noneShown) return summary;
-  const trouble = `The source answers, but for ${context.advertiser.name} it shows nothing: ${noneShown}.`;
-  throw new NotBelieved(trouble);
+  throw new NotBelieved(`The source answers, but for ${context.advertiser.name} it shows nothing: ${noneShown}.`);
 }
 
 /** Everything, or from a date on. The latter uses the date filter, because no id is known yet. */
@@ -43,9 +33,8 @@ async function readFirst(deps: SweepDeps, context: ReadContext): Promise<SweepSu
   if (startAt === null) return await readAgain(deps, context, wholeAxis);
   const dates = { low: BigInt(Math.floor(startAt / 1_000)), high: null };
   const byDates = await readDates(deps, { ...context, purpose: 'recheck' }, dates);
-  if (byDates.certificate !== 'unproven' || byDates.stopped) return byDates;
-  // Dates do not lead there: everything is read.
-  return await readAgain(deps, context, wholeAxis);
+  const isEnough = byDates.certificate !== 'unproven' || byDates.stopped;
+  return isEnough ? byDates : await readAgain(deps, context, wholeAxis);
 }
 
 /**
@@ -62,15 +51,13 @@ export async function readUnfinishedFirst(
   for (const { low, high, axis, purpose } of unfinished) {
     const request = { ...context, purpose };
     const range = rangeOf({ low, high });
-    const running =
-      axis === 'date'
-        ? readDates(deps, request, { low, high })
-        : purpose === 'recheck'
-          ? readAgain(deps, request, range)
-          : readIds(deps, { ...request, parallel: 1 }, { ...range, rigor: 'poll', unreadable, accepted });
-    const summary = await running;
-    sweeps.push(summary);
-    if (summary.stopped) return sweeps;
+    if (axis === 'date') sweeps.push(await readDates(deps, request, { low, high }));
+    else if (purpose === 'recheck') sweeps.push(await readAgain(deps, request, range));
+    else {
+      const plan = { ...range, rigor: 'poll', unreadable, accepted } as const;
+      sweeps.push(await readIds(deps, { ...request, parallel: 1 }, plan));
+    }
+    if (sweeps.at(-1)?.stopped) return sweeps;
   }
   const isReadJustNow = unfinished.some(isWholeRecheck);
   if (then === 'new') sweeps.push(await readNew(deps, context));
@@ -120,7 +107,7 @@ export async function readAgain(deps: SweepDeps, context: ReadContext, range: Id
 const mostAtOnce = 10;
 
 /** Asks alone for ids that could not be read. One that is served now is stored, if it exists; the others wait twice as long as before. */
-async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readonly Position[]): Promise<void> {
+async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: SyncState['due']): Promise<void> {
   const { store } = deps;
   const { advertiserId } = context.advertiser;
   if (advertiserId === null) return;
@@ -143,8 +130,4 @@ async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: readon
     await commitAnswer(deps, page, 'a question about an unreadable id');
     await store.coverage.resolveUnreadable(advertiserId, id);
   }
-}
-
-async function loadState({ store }: SweepDeps, { advertiser: { advertiserId }, lagMs }: ReadContext) {
-  return await store.sweeps.loadSyncState({ advertiserId, lagMs });
 }

@@ -20,17 +20,21 @@ export interface SweepDeps {
   readonly onStep?: ((step: SweepCounts) => void) | undefined;
 }
 
-export interface SweepCounts {
+const counted = ['requests', 'received', 'added', 'changed', 'quarantined', 'bytes'] as const;
+
+export interface SweepCounts extends Readonly<Record<(typeof counted)[number], number>> {
   /** Applications that the sweep has found in its range so far. */
   readonly found: number;
   /** The share of the range that is read (0 to 1); null while it cannot be estimated. */
   readonly share: number | null;
-  readonly requests: number;
-  readonly received: number;
-  readonly added: number;
-  readonly changed: number;
-  readonly quarantined: number;
-  readonly bytes: number;
+}
+
+const noCounts = { requests: 0, received: 0, added: 0, changed: 0, quarantined: 0, bytes: 0 };
+export const nothingCounted: SweepCounts = { ...noCounts, found: 0, share: null };
+
+/** The sums of two counts. How far the sweep has come is told by the later one. */
+export function addUp(earlier: SweepCounts, later: SweepCounts): SweepCounts {
+  return { ...later, ...Object.fromEntries(counted.map((name) => [name, earlier[name] + later[name]])) };
 }
 
 export interface SweepSummary extends Conclusion {
@@ -49,6 +53,10 @@ export interface ReadContext {
   readonly hasToStop?: (() => boolean) | undefined;
   /** Submission date at which the first sweep begins, in milliseconds since the epoch; otherwise it reads everything. */
   readonly startAt?: number | null | undefined;
+}
+
+export async function loadState({ store }: Pick<SweepDeps, 'store'>, { advertiser, lagMs }: ReadContext) {
+  return await store.sweeps.loadSyncState({ advertiserId: advertiser.advertiserId, lagMs });
 }
 
 export interface SweepRequest extends ReadContext {
@@ -105,8 +113,8 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
   const inFlight = new Map<Question, Promise<ReceivedAnswer>>();
 
   async function continueOrBegin(): Promise<SweepRun> {
-    const { advertiserId } = advertiser;
-    if (advertiserId !== null && !request.isNew) {
+    if (advertiser.advertiserId !== null && !request.isNew) {
+      const { advertiserId } = advertiser;
       const found = await store.sweeps.loadUnfinished({ advertiserId, lane: lane.lease.lane, purpose, ...range });
       if (found) return { sweep: found, state: reader.decode(found), isRecorded: true };
     }
@@ -197,30 +205,6 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
 
 /** So often an overtaken answer is asked again; then its changes are left to the next recheck. */
 const mostRepeats = 5;
-
-export const nothingCounted = {
-  found: 0,
-  share: null,
-  requests: 0,
-  received: 0,
-  added: 0,
-  changed: 0,
-  quarantined: 0,
-  bytes: 0,
-};
-
-/** The sums of two counts. How far the sweep has come is told by the later one. */
-export function addUp(earlier: SweepCounts, later: SweepCounts): SweepCounts {
-  return {
-    ...later,
-    requests: earlier.requests + later.requests,
-    received: earlier.received + later.received,
-    added: earlier.added + later.added,
-    changed: earlier.changed + later.changed,
-    quarantined: earlier.quarantined + later.quarantined,
-    bytes: earlier.bytes + later.bytes,
-  };
-}
 
 /** The result of a sweep that has not ended. The open ranges are not counted: 1 stands for at least one. */
 const notEnded = {

@@ -1,7 +1,7 @@
 // Runs work by cron schedules. If the time of a run passed while the process was busy, suspended or asleep, the run starts once, as soon as
 // possible. If the clock is set back, the schedules do not wait until it has caught up.
 import { createTask } from 'node-cron';
-import type { WorkerLog } from './download-loop.ts';
+import type { WorkerLog } from './pass.ts';
 
 /** When to run, as cron text (null is never), and what to start. */
 export type Schedule = readonly [when: string | null, start: () => void];

@@ -1,12 +1,12 @@
-// The download loop starts a download run whenever downloads are due, for as long as the worker lives. If the storage, the database or the
-// source is unavailable, it waits, longer each time, and reports why.
+// The download loop starts a download run whenever downloads are due, for as long as the worker lives. If the storage or the database is
+// unavailable, it waits, longer each time, and reports why.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Trouble } from '../../domain/trouble.ts';
 import type { DownloadSummary } from '../files/download-run.ts';
 import { backoffAfter, toTrouble } from '../retry.ts';
 import type { createTroubles } from '../troubles.ts';
-import { createTeller, type Pass, toErrorKind } from './pass.ts';
-import type { Heartbeat, Watchdog } from './watchdog.ts';
+import { createTeller, type Pass, type Reports, toErrorKind } from './pass.ts';
+import type { Heartbeat } from './watchdog.ts';
 
 /** What the loop passes to a download run. */
 export interface DownloadWatch {
@@ -14,27 +14,14 @@ export interface DownloadWatch {
   readonly heartbeat: Heartbeat;
   /** A file was stored, so the last trouble is over. */
   readonly onStored: () => void;
-  /** The run waits for the storage, the database or the source. */
-  readonly onWait: (trouble: Trouble, waitMs: number) => void;
-  /** The source of this account cannot be reached. */
-  readonly onUnreachable: (name: string) => void;
 }
 
-export interface DownloadLoopDeps {
+export interface DownloadLoopDeps extends Reports {
   readonly accounts: readonly { readonly name: string }[];
+  /** Null: nothing was due. */
   readonly runDownloads: (watch: DownloadWatch) => Promise<DownloadSummary | null>;
   /** Resolves when downloads were queued, or after the timeout. */
   readonly untilQueued: (timeoutMs: number, signal: AbortSignal) => Promise<void>;
-  readonly watchdog: Watchdog;
-  readonly log: WorkerLog;
-  readonly onPass: (pass: Pass) => void;
-}
-
-/** The worker's log, for operators. It holds ids and counts only. */
-export interface WorkerLog {
-  debug(facts: object, message: string): void;
-  info(facts: object, message: string): void;
-  warn(facts: object, message: string): void;
 }
 
 const backoffRange = { minMs: 1_000, baseMs: 2_000, maxMs: 60_000 };
@@ -45,48 +32,39 @@ const knownForMs = 60_000;
 
 /** The loop notes in `troubles` why the downloads of the accounts wait. */
 export function startDownloadLoop(
-  deps: DownloadLoopDeps & Pick<DownloadWatch, 'onUnreachable'>,
+  deps: DownloadLoopDeps,
   troubles: ReturnType<typeof createTroubles>,
   signal: AbortSignal,
 ) {
-  const { log, onUnreachable } = deps;
   const names = deps.accounts.map(({ name }) => name);
   let trouble: Trouble | null = null;
   let troubleAt = 0;
-  const noteTrouble = (found: Trouble, waitMs: number) => {
-    trouble = found;
-    troubleAt = performance.now();
-    troubles.note('downloads', names, found, waitMs);
-  };
-  const endTrouble = () => {
+  const onStored = () => {
     trouble = null;
     troubles.clear('downloads', names);
   };
 
   async function runOn(): Promise<void> {
     using heartbeat = deps.watchdog.begin({ task: 'downloads' });
-    const onWait = (found: Trouble, waitMs: number) => {
-      heartbeat.move();
-      noteTrouble(found, waitMs);
-    };
     for (let failures = 0; !signal.aborted; ) {
       const tell = createTeller(deps, 'downloads');
       try {
-        const summary = await deps.runDownloads({ signal, heartbeat, onStored: endTrouble, onUnreachable, onWait });
+        const summary = await deps.runDownloads({ signal, heartbeat, onStored });
         failures = 0;
-        if (summary !== null || performance.now() - troubleAt > knownForMs) endTrouble();
+        if (summary !== null || performance.now() - troubleAt > knownForMs) onStored();
         if (summary !== null) {
           tell('done', toFileCounts(summary));
-          log.info({ ...summary }, 'files fetched');
+          deps.log.info({ ...summary }, 'files fetched');
         }
       } catch (error) {
         if (signal.aborted) return;
         const kind = toErrorKind(error);
         tell('failed', { kind });
-        const found = toTrouble(error);
-        const waitMs = backoffAfter(found, ++failures, backoffRange);
-        noteTrouble(found, waitMs);
-        log.warn({ kind, attempt: failures, waitMs: Math.round(waitMs), err: error }, 'downloads paused');
+        trouble = toTrouble(error);
+        troubleAt = performance.now();
+        const waitMs = backoffAfter(trouble, ++failures, backoffRange);
+        troubles.note('downloads', names, trouble, waitMs);
+        deps.log.warn({ kind, attempt: failures, waitMs: Math.round(waitMs), err: error }, 'downloads paused');
         await heartbeat.whileWaiting(sleep(waitMs, undefined, { signal }).catch(() => {}));
       }
       heartbeat.move();
@@ -94,10 +72,7 @@ export function startDownloadLoop(
     }
   }
 
-  return {
-    trouble: () => trouble,
-    ended: runOn(),
-  };
+  return { trouble: () => trouble, ended: runOn() };
 }
 
 function toFileCounts(summary: DownloadSummary): Partial<Pass> {

@@ -1,5 +1,6 @@
-// What a worker reports about a finished task: counts only, for metrics and logs.
+// What a worker reports about one run of a task, for metrics and logs: ids and counts only.
 import { Trouble, type TroubleKind } from '../../domain/trouble.ts';
+import type { Watchdog } from './watchdog.ts';
 
 export type PassName =
   | 'live'
@@ -25,17 +26,29 @@ export interface Pass {
   readonly requests?: number;
   readonly added?: number;
   readonly changed?: number;
+  readonly delivered?: number;
   readonly fileBytes?: number;
   readonly files?: Readonly<Partial<Record<(typeof fileOutcomes)[number], number>>>;
 }
 
-/** Starts to time a task. The returned function reports its end. */
-export function createTeller(
-  { onPass }: { readonly onPass: (pass: Pass) => void },
-  pass: PassName,
-): (outcome: Pass['outcome'], counts?: Partial<Pass>) => void {
+/** Where all tasks of a worker report. */
+export interface Reports {
+  readonly log: WorkerLog;
+  readonly watchdog: Watchdog;
+  readonly onPass: (pass: Pass) => void;
+}
+
+export interface WorkerLog {
+  debug(facts: object, message: string): void;
+  info(facts: object, message: string): void;
+  warn(facts: object, message: string): void;
+}
+
+/** Starts to time a pass. The returned function reports its end. */
+export function createTeller({ onPass }: Pick<Reports, 'onPass'>, pass: PassName) {
   const beganAt = performance.now();
-  return (outcome, counts = {}) => onPass({ ...counts, pass, outcome, durationMs: performance.now() - beganAt });
+  return (outcome: Pass['outcome'], counts: Partial<Pass> = {}) =>
+    onPass({ ...counts, pass, outcome, durationMs: performance.now() - beganAt });
 }
 
 /** Maps any error to one of a fixed set of words. */

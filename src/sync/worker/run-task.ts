@@ -1,14 +1,14 @@
-// Runs one scheduled task for an account: takes its lease, reads the list, and halts the account when the credential is refused.
-// read-tasks.ts defines what is read. The worker decides when, and what follows a failure.
+// Runs one scheduled task: for an account it takes the lease, reads the list, and halts the account when the credential is refused. Of the
+// workers, the one that takes the lease of a maintenance task runs that. read-tasks.ts defines what is read. The worker decides when.
 import { firstPosition, lastPosition } from '../../domain/coverage/position.ts';
 import type { Store } from '../../store/store.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
-import { haltIfRefused, requireIdentity } from '../accounts/account-identity.ts';
-import { type LaneHolder, tryHoldLane } from '../accounts/held-lane.ts';
+import { haltIfRefused, type LaneHolder, requireIdentity, tryHoldLane } from '../accounts/held-lane.ts';
 import { audit, witnessByDate } from '../read/audit.ts';
 import { confirmRead, isWholeRecheck, readAgain, readNew, readUnfinishedFirst } from '../read/read-tasks.ts';
-import type { ReadContext, SweepDeps, SweepSummary } from '../read/sweep.ts';
+import { loadState, type ReadContext, type SweepDeps, type SweepSummary } from '../read/sweep.ts';
 import { type AccountQueue, isReady, type TaskName } from './account-queue.ts';
+import type { PassName } from './pass.ts';
 
 export interface RunTaskDeps extends Pick<SweepDeps, 'onStep'> {
   readonly store: Store;
@@ -51,13 +51,12 @@ export async function runTask(
   if (lane === null) return null;
   const endsAt = performance.now() + taskLimitMs;
   const isOver = () => performance.now() > endsAt;
-  const context = {
-    ...{ lane, advertiser, lagMs: request.lagMs, startAt: request.startAt },
-    hasToStop: () => isOver() || (!isPoll && isReady(queue, 'poll')),
-  } satisfies ReadContext;
+  const { lagMs, startAt } = request;
+  const hasToStop = () => isOver() || (!isPoll && isReady(queue, 'poll'));
+  const context = { lane, advertiser, lagMs, startAt, hasToStop };
   const taskDeps = { ...deps, source: account.source };
   const result = await haltIfRefused(store, context, () =>
-    isPoll ? poll(taskDeps, queue, context) : carryOut(taskDeps, context, name, isOver),
+    isPoll ? poll(taskDeps, queue, context) : runOther(taskDeps, context, name, isOver),
   );
   if (result.sweeps.at(-1)?.stopped) due.add(name);
   return result;
@@ -68,8 +67,7 @@ export async function runTask(
  * sweep of everything is left to the task `unfinished`.
  */
 async function poll(deps: TaskDeps, queue: AccountQueue, context: ReadContext): Promise<TaskResult> {
-  const { advertiserId } = context.advertiser;
-  const state = await deps.store.sweeps.loadSyncState({ advertiserId, lagMs: context.lagMs });
+  const state = await loadState(deps, context);
   const isFirst = isFirstSweep(state);
   const isTakenUp = longTasks.some((name) => isReady(queue, name));
   if (isFirst || state.due.length > 0 || (state.unfinished.length > 0 && !isTakenUp)) deps.demand('unfinished');
@@ -85,35 +83,56 @@ function isFirstSweep({ pollFrom, covered, unfinished }: SyncState): boolean {
   return pollFrom === null || (!covered && unfinished.length > 0);
 }
 
-async function carryOut(
+async function runOther(
   deps: TaskDeps,
   context: ReadContext,
   name: TaskName,
   isOver: () => boolean,
 ): Promise<TaskResult> {
-  const { advertiserId } = context.advertiser;
-  const loadIsFirst = async () =>
-    isFirstSweep(await deps.store.sweeps.loadSyncState({ advertiserId, lagMs: context.lagMs }));
-  if (name === 'unfinished') {
-    // A first sweep does not pause for polls: a poll would read the rest of the list as if it were new.
-    const isFirst = await loadIsFirst();
-    const sweeps = isFirst
-      ? await readUnfinishedFirst(deps, { ...context, hasToStop: isOver }, 'new')
-      : await readUnfinishedFirst(deps, context, 'nothing');
-    if (isFirst) await confirmRead(deps, context, sweeps);
-    return { ...nothing, sweeps };
-  }
   if (name === 'witness' || name === 'audit') {
     const hidden = name === 'audit' ? await audit(deps, context, Math.random) : await witnessByDate(deps, context);
     if (hidden > 0) deps.demand('everything');
     return { ...nothing, hidden };
   }
-  const days = name === 'day' ? 1 : name === 'fortnight' ? 14 : null;
+  const isFirst = name !== 'everything' && isFirstSweep(await loadState(deps, context));
+  if (name === 'unfinished') {
+    if (!isFirst) return { ...nothing, sweeps: await readUnfinishedFirst(deps, context, 'nothing') };
+    // A first sweep does not pause for polls: a poll would read the rest of the list as if it were new.
+    const sweeps = await readUnfinishedFirst(deps, { ...context, hasToStop: isOver }, 'new');
+    await confirmRead(deps, context, sweeps);
+    return { ...nothing, sweeps };
+  }
   // Recent days are read only after the first sweep. Otherwise the cursor would pass applications that the first sweep has not read yet.
-  if (days !== null && (await loadIsFirst())) {
+  if (isFirst) {
     deps.demand('unfinished');
     return nothing;
   }
-  const from = days === null ? firstPosition : await deps.store.applications.loadRecentFrom(advertiserId, days);
+  const loadFrom = (days: number) => deps.store.applications.loadRecentFrom(context.advertiser.advertiserId, days);
+  const from = name === 'everything' ? firstPosition : await loadFrom(name === 'day' ? 1 : 14);
   return from === null ? nothing : { ...nothing, sweeps: [await readAgain(deps, context, { from, to: lastPosition })] };
+}
+
+export interface MaintenanceTask {
+  readonly name: PassName;
+  readonly schedule: string;
+  /** No run begins within this time after one that has finished: a minute, if not given. The clocks of workers differ by less. */
+  readonly restMs?: number;
+  /** Calls `onStep` while it makes progress. */
+  readonly run: (signal: AbortSignal, onStep: () => void) => Promise<void>;
+}
+
+/** Runs the task unless another worker runs it, or has just run it. True when this worker ran it. */
+export async function runMaintenance(
+  store: Pick<Store, 'leases'>,
+  task: MaintenanceTask,
+  request: LaneHolder & { readonly onStep: () => void },
+): Promise<boolean> {
+  // The space keeps it apart from advertiser names, which have none.
+  const name = `maintenance ${task.name}`;
+  const { restMs: skipIfDoneWithinMs = 60_000 } = task;
+  await using lane = await tryHoldLane(store, { ...request, name, lane: 'live', skipIfDoneWithinMs });
+  if (lane === null) return false;
+  await task.run(lane.signal, request.onStep);
+  lane.markDone();
+  return true;
 }

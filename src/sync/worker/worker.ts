@@ -17,9 +17,8 @@ import {
 } from './account-queue.ts';
 import { type Schedule, startSchedules } from './cron.ts';
 import { type DownloadLoopDeps, startDownloadLoop } from './download-loop.ts';
-import { type MaintenanceTask, runMaintenance } from './maintenance.ts';
 import { createTeller, type PassName, toErrorKind } from './pass.ts';
-import { type RunTaskRequest, runTask, type TaskResult } from './run-task.ts';
+import { type MaintenanceTask, type RunTaskRequest, runMaintenance, runTask, type TaskResult } from './run-task.ts';
 import { runWebhookLoop, type WebhookLoopDeps } from './webhook-loop.ts';
 
 export interface WorkerDeps extends DownloadLoopDeps, WebhookLoopDeps {
@@ -79,85 +78,67 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest) {
     signal,
   });
 
-  async function workQueue(queue: AccountQueue, name: TaskName): Promise<void> {
-    using heartbeat = watchdog.begin({ task: name, advertiser: queue.account.name });
-    queue.account.watch(heartbeat);
-    const tell = createTeller(deps, passNames[name]);
-    const failedBefore = queue.failing.get(name)?.attempt ?? 0;
+  async function workQueue(queue: AccountQueue, task: TaskName): Promise<void> {
+    const { account, failing } = queue;
+    const facts = { advertiser: account.name, task };
+    using heartbeat = watchdog.begin({ task, advertiser: account.name });
+    account.watch(heartbeat);
+    const tell = createTeller(deps, passNames[task]);
+    const failedBefore = failing.get(task)?.attempt ?? 0;
     let counts: SweepCounts = nothingCounted;
+    const goOn = () => {
+      failing.delete(task);
+      if (failing.size === 0) troubles.clear('reading', [account.name]);
+    };
     const onStep = (step: SweepCounts) => {
       heartbeat.move();
       counts = addUp(counts, step);
-      goOn(queue, name);
+      goOn();
     };
-    const demand = (task: TaskName) => queues.demandOf(queue, task);
+    const demand = (name: TaskName) => queues.demandOf(queue, name);
     try {
-      const result = await runTask({ store, onStep, demand }, taskRequest, queue, name);
+      const result = await runTask({ store, onStep, demand }, taskRequest, queue, task);
       if (result === null) {
         // Another process holds the lane. That says nothing about what this worker waits for, so it tries again soon.
-        if (queue.failing.has(name)) queues.pause(queue, name, retryHeldMs);
+        if (failing.has(task)) queues.pause(queue, task, retryHeldMs);
         return;
       }
-      goOn(queue, name);
+      goOn();
       tell('done', counts);
-      logResult(queue.account.name, name, result, counts);
+      logResult(facts, result, counts);
     } catch (error) {
       if (signal.aborted) return;
       tell('failed', { ...counts, kind: toErrorKind(error) });
-      pauseAfter(queue, name, error, isTemporary(error) && counts.requests > 0 ? 0 : failedBefore);
-    } finally {
-      queue.account.watch(null);
-    }
-  }
-
-  function goOn({ account, failing }: AccountQueue, task: TaskName): void {
-    failing.delete(task);
-    if (failing.size === 0) troubles.clear('reading', [account.name]);
-  }
-
-  /**
-   * Handles a failure: a halted account is probed by one task, everything else is retried with backoff, each task apart. A task that made
-   * progress before it failed has not failed before.
-   */
-  function pauseAfter(queue: AccountQueue, name: TaskName, error: unknown, failedBefore: number): void {
-    const facts = { advertiser: queue.account.name, task: name };
-    if (error instanceof LeaseLost) {
       // The new holder continues the sweep.
-      log.warn(facts, 'lease lost');
-      return;
+      if (error instanceof LeaseLost) return log.warn(facts, 'lease lost');
+      // A task that made progress before it failed has not failed before.
+      const attempt = isTemporary(error) && counts.requests > 0 ? 1 : failedBefore + 1;
+      const waitMs = Math.round(pauseAfter(queue, task, toTrouble(error), attempt));
+      log.warn({ ...facts, kind: toErrorKind(error), attempt, waitMs, err: error }, 'task failed; retrying');
+    } finally {
+      account.watch(null);
     }
-    const trouble = toTrouble(error);
+  }
+
+  /** Handles a failure: a halted account is probed by one task, everything else is retried with backoff, each task apart. */
+  function pauseAfter(queue: AccountQueue, task: TaskName, trouble: Trouble, attempt: number): number {
     const isHalted = trouble.kind === 'refused' || trouble.kind === 'mismatch';
-    const attempt = failedBefore + 1;
-    queue.failing.set(name, { attempt, since: queue.failing.get(name)?.since ?? new Date(), trouble });
+    queue.failing.set(task, { attempt, since: queue.failing.get(task)?.since ?? new Date(), trouble });
     const waitMs = isHalted ? request.probeEveryMs : backoffAfter(trouble, attempt, backoffRange);
     troubles.note('reading', [queue.account.name], trouble, waitMs);
-    queues.pause(queue, name, waitMs, isHalted ? taskNames : []);
-    log.warn(
-      { ...facts, kind: toErrorKind(error), attempt, waitMs: Math.round(waitMs), err: error },
-      'task failed; retrying',
-    );
+    queues.pause(queue, task, waitMs, isHalted ? taskNames : []);
+    return waitMs;
   }
 
-  function logResult(advertiser: string, task: TaskName, { sweeps, hidden }: TaskResult, counts: SweepCounts): void {
-    if (hidden > 0 && task === 'audit') log.warn({ advertiser, hidden }, 'random audit contradicts the proof');
-    else if (hidden > 0) {
-      log.warn({ advertiser, hidden }, 'the date filter shows applications that the id filters did not');
-    }
+  function logResult(facts: { readonly task: TaskName }, { sweeps, hidden }: TaskResult, counts: SweepCounts): void {
+    if (hidden > 0) log.warn({ ...facts, hidden }, 'a check shows applications that the sweeps did not');
     const last = sweeps.at(-1);
     if (last === undefined) return;
     const { requests, received, added, changed, quarantined } = counts;
-    const isQuiet = task === 'poll' && added + changed + quarantined === 0 && last.certificate !== 'unproven';
-    const facts = { advertiser, task, certificate: last.certificate, stopped: last.stopped };
-    log[isQuiet ? 'debug' : 'info']({ ...facts, requests, received, added, changed, quarantined }, 'read');
-  }
-
-  /**
-   * A download could not connect to the source. A poll shows now whether the source is down; the next one may be minutes away. It is skipped
-   * shortly after another one, and does not run during the pause after one that failed.
-   */
-  function pollUnreachable(name: string): void {
-    for (const queue of queues.all) if (queue.account.name === name) queues.demandOf(queue, 'poll');
+    const { certificate, stopped } = last;
+    const isQuiet = facts.task === 'poll' && added + changed + quarantined === 0 && certificate !== 'unproven';
+    const read = { ...facts, certificate, stopped, requests, received, added, changed, quarantined };
+    log[isQuiet ? 'debug' : 'info'](read, 'read');
   }
 
   async function runByTheClock(task: MaintenanceTask): Promise<void> {
@@ -193,7 +174,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest) {
     log,
   );
   queues.demand('poll');
-  const downloadLoop = startDownloadLoop({ ...deps, onUnreachable: pollUnreachable }, troubles, signal);
+  const downloadLoop = startDownloadLoop(deps, troubles, signal);
   const webhookLoop = runWebhookLoop(deps, request);
 
   async function end(): Promise<void> {
@@ -212,11 +193,11 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest) {
         troubled: troubled.length,
         trouble: troubled[0]?.trouble ?? null,
         filesTrouble: downloadLoop.trouble(),
-        waits: troubled.flatMap(({ advertiser, trouble, since }): Wait[] =>
-          trouble.at === 'database'
-            ? [{ advertiser, task: 'reading', dependency: 'database', reason: trouble.message, since }]
-            : [],
-        ),
+        waits: troubled
+          .filter(({ trouble }) => trouble.at === 'database')
+          .map(({ advertiser, trouble: { message: reason }, since }): Wait => {
+            return { advertiser, task: 'reading', dependency: 'database', reason, since };
+          }),
       };
     },
   };

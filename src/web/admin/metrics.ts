@@ -37,12 +37,6 @@ export function createMetrics() {
     buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 1800],
     registers,
   });
-  const downloadWaits = new Histogram({
-    name: 'intake_download_wait_seconds',
-    help: 'How long downloads were due before this process claimed them.',
-    buckets: [0.1, 1, 5, 15, 60, 300, 1800, 7200],
-    registers,
-  });
   const loop = monitorEventLoopDelay();
   loop.enable();
   new Gauge({
@@ -60,12 +54,6 @@ export function createMetrics() {
     async render(status: Status): Promise<string> {
       return (await register.metrics()) + (await renderGauges(status));
     },
-    observeWaits(waitedMs: readonly number[]): void {
-      for (const each of waitedMs) downloadWaits.observe(each / 1_000);
-    },
-    observeDelivered(): void {
-      delivered.inc();
-    },
     observePass(ended: Pass): void {
       const { pass, outcome, durationMs, kind } = ended;
       passes.inc({ pass, outcome });
@@ -75,6 +63,7 @@ export function createMetrics() {
       for (const how of ['added', 'changed'] as const) if (ended[how]) taken.inc({ how }, ended[how]);
       for (const name of fileOutcomes) if (ended.files?.[name]) files.inc({ outcome: name }, ended.files[name]);
       if (ended.fileBytes) fileBytes.inc(ended.fileBytes);
+      if (ended.delivered) delivered.inc(ended.delivered);
     },
   };
 }

@@ -1,7 +1,7 @@
 // Maintenance tasks of a worker: by two schedules, and still one run at a time.
 import { expect } from 'vitest';
 import { openStore, type Store } from '../../../src/store/store.ts';
-import type { MaintenanceTask } from '../../../src/sync/worker/maintenance.ts';
+import type { MaintenanceTask } from '../../../src/sync/worker/run-task.ts';
 import { test } from '../../support/database/test-database.ts';
 import { testPrivacyKey } from '../../support/processes/syncing.ts';
 import { startBareWorker } from '../../support/processes/worker.ts';

@@ -12,7 +12,7 @@ import { toStatus } from '../../../src/domain/status/status.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
 import { adoptStore } from '../../../src/sync/files/store-owner.ts';
 import { verify } from '../../../src/sync/files/verify.ts';
-import { runMaintenance } from '../../../src/sync/worker/maintenance.ts';
+import { runMaintenance } from '../../../src/sync/worker/run-task.ts';
 import { setClockBack } from '../../support/database/moved-clock.ts';
 import { shareDatabase } from '../../support/database/test-database.ts';
 import { toEnvironment } from '../../support/processes/syncing.ts';

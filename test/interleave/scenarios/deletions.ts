@@ -197,7 +197,7 @@ export const deletionScenarios = {
       await addBlob(files);
       const claim = {
         ...{ advertiserId, applicationId: 1n, kind: 'resume' as const, token: crypto.randomUUID() },
-        ...{ attempts: 1, lapses: 0, isServed: false, failedAt: Infinity, waitedMs: 0 },
+        ...{ attempts: 1, lapses: 0, isServed: false, failedAt: Infinity },
       };
       const lost = { claim, uploadedAt: new Date(Date.UTC(2026, 0, 1)) };
       return {

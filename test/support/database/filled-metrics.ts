@@ -29,9 +29,7 @@ export function createFilled() {
     fileBytes: 77,
   });
   metrics.observePass({ pass: 'live', outcome: 'failed', durationMs: 5, kind: 'refused' });
-  metrics.observePass({ pass: 'webhooks', outcome: 'done', durationMs: 5 });
-  for (let n = 0; n < 6; n++) metrics.observeDelivered();
-  metrics.observeWaits([50, 2_000]);
+  metrics.observePass({ pass: 'webhooks', outcome: 'done', durationMs: 5, delivered: 6 });
   const proofLimit = { ms: 173_400_000, isScheduled: true };
   const status = toStatus(at, [advertiser], {
     staleAfterMs: 1_200_000,

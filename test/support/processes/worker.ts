@@ -161,7 +161,6 @@ export function startBareWorker(
       untilQueued: (_, ended) => new Promise((resolve) => ended.addEventListener('abort', () => resolve())),
       webhooks: [],
       untilEvents: async () => {},
-      onDelivered: () => {},
     },
     {
       schedule: null,

@@ -1,14 +1,15 @@
-// Reads a range of ids. domain/coverage decides what to ask and what an answer proves; here its state becomes rows, and rows become its
-// state.
+// Reads a range of ids or of dates: domain/coverage and domain/dates decide what to ask and what an answer proves; here their state becomes
+// rows, and rows become their state.
 import { ask, type KnownIds } from '../../domain/coverage/ask.ts';
 import type { SweepEnd } from '../../domain/coverage/certificate.ts';
 import { begin, renew, shareRead } from '../../domain/coverage/coverage.ts';
-import { coveredOf } from '../../domain/coverage/covered.ts';
+import { type Covered, coveredOf } from '../../domain/coverage/covered.ts';
 import { learn } from '../../domain/coverage/learn.ts';
 import { firstPosition, lowerBound, wholeAxis } from '../../domain/coverage/position.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import type { Facts, OpenRange, Plan, State } from '../../domain/coverage/state.ts';
 import { decode, encode, isUnreadable } from '../../domain/coverage/state.ts';
+import { askDates, beginDates, type DateProgress, learnDates } from '../../domain/dates.ts';
 import { toAnswerBody, toEndBody, toSweepBody } from '../../domain/evidence/record.ts';
 import { type RangeState, type SweepDeps, type SweepRequest, type SweepSummary, sweep } from './sweep.ts';
 
@@ -90,4 +91,46 @@ function toReadThrough({ facts, open }: State, done: Pick<SweepEnd, 'certificate
   if (facts.walk !== null) return done && done.certificate !== 'unproven' ? facts.highest : null;
   const lowest = open.find((range) => !isUnreadable(range));
   return lowest === undefined ? facts.highest : lowerBound(lowest) || null;
+}
+
+/**
+ * Reads a range of submission dates, window by window, in seconds since 1970, both included; `high` null is up to the newest. It proves
+ * nothing and can contradict a certificate.
+ */
+export async function readDates(
+  deps: SweepDeps,
+  request: Omit<SweepRequest, 'parallel'>,
+  { low, high }: Covered,
+): Promise<SweepSummary> {
+  const isLive = request.lane.lease.lane === 'live' && high === null;
+  const toRangeState = (state: DateProgress): RangeState => ({
+    found: state.found,
+    share: null,
+    ask: async () => askDates(state) ?? conclude(state),
+    open: async () => [],
+    learn({ answer }) {
+      const learned = learnDates(state, answer);
+      const ended = askDates(learned) === null ? conclude(learned) : null;
+      const cursor = isLive && ended?.certificate === 'assumed' ? learned.highest : null;
+      const nothing = { dropped: [], added: [], lacked: [], unreadable: [], evidence: [] };
+      return { ...nothing, next: toRangeState(learned), facts: encode(learned), cursor, ended };
+    },
+  });
+  const one = { ...request, parallel: 1 };
+  return await sweep(deps, one, {
+    range: { axis: 'date', low, high },
+    // A recheck by date follows a sweep by ids that has already ended with a doubt.
+    asker: request.purpose === 'backfill' ? 'a backfill by date' : null,
+    begin: (_, startedAt) => toRangeState(beginDates(low, high, BigInt(Math.floor(startedAt.getTime() / 1_000)))),
+    decode: ({ facts }) => toRangeState(decode<DateProgress>(facts)),
+  });
+}
+
+const readByDate = 'read by date; only a sweep by ids can prove that nothing is missing';
+
+function conclude({ trouble }: DateProgress) {
+  const nothing = { openRanges: 0, absent: 0, tryDates: false, pages: null, completeThrough: null };
+  const read = { certificate: 'assumed', risk: 'harmless', reason: readByDate } as const;
+  const worth = trouble === null ? read : ({ certificate: 'unproven', risk: 'doubt', reason: trouble } as const);
+  return { kind: 'done', ...nothing, ...worth } as const;
 }
