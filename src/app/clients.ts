@@ -4,7 +4,7 @@ import { version } from '../domain/version.ts';
 import { createSource, type Source } from '../source/client.ts';
 import { openConnections } from '../source/http.ts';
 import type { Store } from '../store/store.ts';
-import { createRateLimiter, honourRetryAfter, type TakeSlot } from '../sync/rate-limiter.ts';
+import { createRateLimiter, honourRetryAfter, type TakeSlot } from '../sync/limits.ts';
 import { openWebhookClient, type WebhookClient } from '../webhooks/send.ts';
 
 /** A larger list answer is abandoned and requested in smaller ranges, so that memory stays bounded whatever the source sends. */

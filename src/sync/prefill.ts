@@ -19,7 +19,7 @@ import { isMissing, Trouble } from '../domain/trouble.ts';
 import type { CandidateSession, PrefillSource } from '../source/prefill.ts';
 import type { FoundState, PrefillKey, RedeemedPrefill, ResumeFacts } from '../store/prefill/prefills.ts';
 import type { Store } from '../store/store.ts';
-import type { Slots } from './slots.ts';
+import type { Slots } from './limits.ts';
 import { readStored } from './stored-bytes.ts';
 
 export interface PrefillDeps {

@@ -9,8 +9,8 @@ import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { FileFacts } from '../../store/files/claim-facts.ts';
 import type { Claim } from '../../store/files/download-queue.ts';
+import { createSlots } from '../limits.ts';
 import { type RetryOptions, retry } from '../retry.ts';
-import { createSlots } from '../slots.ts';
 import { type DownloadDeps, type DownloadEnd, download } from './download.ts';
 
 export interface DownloadAccount {
@@ -22,6 +22,7 @@ export interface DownloadAccount {
 export interface DownloadRunDeps extends Omit<DownloadDeps, 'source' | 'onBytes'> {
   readonly accounts: readonly DownloadAccount[];
   readonly memory?: DownloadMemory | undefined;
+  /** Called after each file that ended or failed. */
   readonly onStep?: ((totals: DownloadTotals) => void) | undefined;
   /** Called with account and file as bytes arrive, and before they are parsed. */
   readonly onBytes?: ((work: Readonly<Record<string, string>>) => void) | undefined;
@@ -50,24 +51,14 @@ export interface DownloadRunRequest {
   readonly signal: AbortSignal;
 }
 
-const noTotals = {
-  stored: 0,
-  bytes: 0,
-  /** Stored without a request: Hash and Size equal those of a stored file. */
-  linked: 0,
-  infected: 0,
-  missing: 0,
-  rejected: 0,
-  givenUp: 0,
-  failures: 0,
-};
-
+/** `linked` files are stored without a request: Hash and Size equal those of a stored file. */
+const noTotals = { stored: 0, bytes: 0, linked: 0, infected: 0, missing: 0, rejected: 0, givenUp: 0, failures: 0 };
 type Totals = typeof noTotals;
 export type DownloadTotals = Readonly<Totals>;
 
 export interface DownloadSummary extends DownloadTotals {
   readonly waiting: number;
-  /** Those that wait for a file that the source does not have yet. */
+  /** Of these, files that the source does not have yet. */
   readonly notThere: number;
 }
 
@@ -93,10 +84,9 @@ const processDigits = randomUUID().slice(0, 8);
  */
 export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRequest): Promise<DownloadSummary> {
   const { memory = createDownloadMemory(), accounts, store } = deps;
-  const { retryForMs, signal } = request;
   const totals = { ...noTotals };
-  return await retry({ retryForMs, signal, progress: () => totals.stored, onWait: deps.onWait }, async () => {
-    await runOnce({ ...deps, memory }, request, totals);
+  return await retry({ ...request, progress: () => totals.stored, onWait: deps.onWait }, async () => {
+    await runOnce(deps, memory, request, totals);
     const { waiting, notThere } = await store.downloads.loadWaiting(accounts.map((one) => one.advertiserId));
     return { ...totals, waiting, notThere };
   });
@@ -106,11 +96,12 @@ export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRe
 type RunAccount = DownloadAccount & { streak: number };
 
 async function runOnce(
-  deps: DownloadRunDeps & { readonly memory: DownloadMemory },
+  deps: DownloadRunDeps,
+  memory: DownloadMemory,
   request: DownloadRunRequest,
   totals: Totals,
 ): Promise<void> {
-  const { store, memory } = deps;
+  const { store } = deps;
   const { concurrency, signal } = request;
   const accounts = new Map<bigint, RunAccount>(deps.accounts.map((one) => [one.advertiserId, { ...one, streak: 0 }]));
   // Fetching, holding bytes in the spool and waiting for the commit have separate limits, so that source, blob store and database do not
@@ -158,6 +149,7 @@ async function runOnce(
   function start(account: RunAccount, file: FileFacts): void {
     unfetched.add(file.claim);
     const done = fetchOne(account, file)
+      .then(() => deps.onStep?.({ ...totals }))
       .catch((error: unknown) => failure.abort(error))
       .finally(() => {
         unfetched.delete(file.claim);
@@ -167,9 +159,8 @@ async function runOnce(
   }
 
   async function fetchOne(account: RunAccount, file: FileFacts): Promise<void> {
-    const { hash, maxBytes } = request;
     const inHand = { advertiser: account.name, application: String(file.claim.applicationId), kind: file.claim.kind };
-    const whole = { ...deps, source: account.source, onBytes: () => deps.onBytes?.(inHand) };
+    const fileDeps = { ...deps, source: account.source, onBytes: () => deps.onBytes?.(inHand) };
     using held = new DisposableStack();
     using asking = new DisposableStack();
     const onFetched = () => {
@@ -182,20 +173,15 @@ async function runOnce(
       held.use(await holding.take(abort.signal));
       asking.use(await fetching.take(abort.signal));
       if (ended.aborted || toPauseMs(account) > 0) return await release(file.claim);
-      const end = await download(whole, { file, hash, maxBytes, signal: abort.signal, onFetched, onStored });
+      const end = await download(fileDeps, { ...request, file, signal: abort.signal, onFetched, onStored });
       count(end.state);
-      if (end.state === 'stored') {
-        totals.bytes += end.fetchedBytes;
-        memory.putAt = performance.now();
-      }
+      if (end.state !== 'stored') return;
+      totals.bytes += end.fetchedBytes;
+      memory.putAt = performance.now();
     } catch (error) {
       if (abort.signal.aborted) return await release(file.claim);
-      // An unexpected error counts against this file only.
-      const name = error instanceof Error ? error.name : 'no error';
-      const unexpected = () => new Trouble('mismatch', `Unexpected error while fetching (${name}).`, { cause: error });
-      await fail(account, file.claim, error instanceof Trouble ? error : unexpected());
+      await fail(account, file.claim, error instanceof Trouble ? error : toUnexpected(error));
     }
-    deps.onStep?.({ ...totals });
   }
 
   function count(state: DownloadEnd['state']): void {
@@ -219,10 +205,8 @@ async function runOnce(
     const isOwn = at === 'storage' ? memory.putAt > failed.failedAt : failed.isServed;
     const trouble = isOwn && at === 'source' ? toFileTrouble(found) : found;
     const verdict = toVerdict({ trouble, at, attempts: failed.attempts, isOwn, random: Math.random() });
-    if (verdict.kind === 'complete') {
-      count(await store.downloads.complete(failed, { ...verdict, kind: 'final' }));
-      return;
-    }
+    if (verdict.kind === 'complete')
+      return count(await store.downloads.complete(failed, { ...verdict, kind: 'final' }));
     const isThrottled = verdict.kind === 'pause' && verdict.scope === 'account';
     if (isThrottled) pause(account, verdict.delayMs);
     else if (verdict.kind === 'pause') failure.abort(found);
@@ -281,6 +265,12 @@ function toFileTrouble(trouble: Trouble): Trouble {
   if (status === undefined || (kind !== 'throttled' && kind !== 'refused')) return trouble;
   const message = `The source ${kind === 'refused' ? 'refuses' : 'throttles'} this file (${status}) and serves the list.`;
   return new Trouble(kind, message, { status, retryAfterMs });
+}
+
+/** An unexpected error counts against its file only. */
+function toUnexpected(cause: unknown): Trouble {
+  const name = cause instanceof Error ? cause.name : 'no error';
+  return new Trouble('mismatch', `Unexpected error while fetching (${name}).`, { cause });
 }
 
 /** Throws while the disk of the blobs or of the spool has no room for `aheadBytes`: all files ahead, each of the largest allowed size. */

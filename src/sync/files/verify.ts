@@ -16,15 +16,13 @@ export interface VerifyDeps {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-/**
- * How many bytes are read and hashed, longest unread first: a share (0 to 1) of the advertiser's bytes, or as many as one night has to read
- * so that no byte stays unread for longer than `withinMs`.
- */
-export type ReadAmount = { readonly share: number } | { readonly withinMs: number };
-
 export interface VerifyRequest {
   readonly advertisers: readonly bigint[];
-  readonly amount: ReadAmount;
+  /**
+   * How many bytes are read and hashed, longest unread first: a share (0 to 1) of the advertiser's bytes, or as many as one night has to
+   * read so that no byte stays unread for longer than `withinMs`.
+   */
+  readonly amount: { readonly share: number } | { readonly withinMs: number };
   /** An operator has confirmed that orphans are deleted however many there are. */
   readonly mayDeleteManyOrphans?: boolean | undefined;
   readonly parallel?: number;
@@ -56,30 +54,32 @@ const nothingFound = {
 type VerifyCounts = typeof nothingFound;
 export type VerifySummary = Readonly<VerifyCounts>;
 
-interface Step extends Omit<VerifyDeps, 'onStep'>, VerifyRequest {
+interface Step extends VerifyDeps, VerifyRequest {
   readonly advertiserId: bigint;
   readonly counts: VerifyCounts;
-  /** Of single objects, and of steps that failed. The others are done all the same, and the first is thrown at the end. */
-  readonly troubles: Trouble[];
-  readonly onStep: () => void;
+  /** Notes the trouble of a single object, or of a step that failed. The others are done all the same. Any other error is thrown. */
+  readonly note: (error: unknown) => void;
 }
 
+/** The first trouble is thrown at the end. */
 export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<VerifySummary> {
   const counts = { ...nothingFound };
-  const onStep = () => deps.onStep?.(counts);
   const troubles: Trouble[] = [];
-  const note = (error: unknown) => noteTrouble(troubles, error, request.signal);
+  const note = (error: unknown) => {
+    request.signal.throwIfAborted();
+    if (!(error instanceof Trouble) || error instanceof WrongStore || error.at === 'database') throw error;
+    troubles.push(error);
+  };
   for (const advertiserId of request.advertisers) {
     counts.unrepaired += await deps.store.blobs.loadUnrepaired(advertiserId);
-    const step = { ...deps, ...request, advertiserId, counts, troubles, onStep };
+    const step = { ...deps, ...request, advertiserId, counts, note };
     await checkEach(step, pairUp(step), ({ row, found }) => compareOne(step, row, found)).catch(note);
     await readAgain(step).catch(note);
     await collect(step).catch(note);
     await dropEarlierResumes(step).catch(note);
   }
   const onDeleted = () => deps.crashPoint?.('orphansDeleted');
-  const deleted = await deleteDue({ ...deps, onDeleted }, request.signal).catch(note);
-  if (deleted) deps.crashPoint?.('orphansCollected');
+  if (await deleteDue({ ...deps, onDeleted }, request.signal).catch(note)) deps.crashPoint?.('orphansCollected');
   if (troubles[0]) throw troubles[0];
   return counts;
 }
@@ -151,17 +151,13 @@ async function readAgain(step: Step): Promise<void> {
 }
 
 async function loadBudget({ store, amount, advertiserId }: Step): Promise<number> {
-  const withinMs = 'withinMs' in amount ? amount.withinMs : nightMs;
-  const unread = await store.blobs.loadBytesByNights(advertiserId, withinMs);
-  if ('withinMs' in amount) return toNightBudget(unread, withinMs);
-  return amount.share * unread.reduce((sum, { bytes }) => sum + bytes, 0);
+  if ('withinMs' in amount)
+    return toNightBudget(await store.blobs.loadBytesByNights(advertiserId, amount.withinMs), amount.withinMs);
+  const all = await store.blobs.loadBytesByNights(advertiserId, nightMs);
+  return amount.share * all.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-async function recordDamage(
-  { store, advertiserId, counts }: Step,
-  { sha256 }: BlobRow,
-  condition: 'missing' | 'damaged',
-): Promise<void> {
+async function recordDamage({ store, advertiserId, counts }: Step, { sha256 }: BlobRow, condition: Damage) {
   const damage = await store.blobs.markDamaged(advertiserId, sha256);
   if (damage === null) return;
   counts[condition] += 1;
@@ -174,7 +170,7 @@ async function recordDamage(
  * show its identity either.
  */
 async function checkEach<T>(
-  { blobs, parallel = 8, signal, troubles, onStep }: Step,
+  { blobs, parallel = 8, signal, note, counts, onStep }: Step,
   items: AsyncGenerator<T>,
   check: (item: T) => Promise<void>,
 ): Promise<void> {
@@ -183,28 +179,24 @@ async function checkEach<T>(
     for await (const item of items) {
       signal.throwIfAborted();
       await check(item).catch(async (error: unknown) => {
-        noteTrouble(troubles, error, signal);
+        note(error);
         await blobs.loadIdentity(signal);
       });
-      onStep();
+      onStep?.(counts);
     }
   };
   const ended = await Promise.allSettled(Array.from({ length: parallel }, work));
   for (const end of ended) if (end.status === 'rejected') throw end.reason;
 }
 
-function noteTrouble(troubles: Trouble[], error: unknown, signal: AbortSignal): void {
-  signal.throwIfAborted();
-  if (!(error instanceof Trouble) || error instanceof WrongStore || error.at === 'database') throw error;
-  troubles.push(error);
-}
+type Damage = 'missing' | 'damaged';
 
 /** An object without a row is adopted as an orphan, or left alone if Intake did not create its key. */
 async function countExtra({ store, advertiserId, counts, onStep }: Step, { key, sizeBytes }: ListedBlob) {
   const sha256 = toSha256(key);
   if (sha256 === null) counts.foreign += 1;
   else if (await store.blobs.adopt(advertiserId, { sha256, sizeBytes })) counts.extra += 1;
-  onStep();
+  onStep?.(counts);
 }
 
 /** More orphans than both limits suggest a mistake, such as an older database restored beside a newer bucket. */

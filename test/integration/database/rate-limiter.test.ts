@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
 import { openStore } from '../../../src/store/store.ts';
-import { createRateLimiter } from '../../../src/sync/rate-limiter.ts';
+import { createRateLimiter } from '../../../src/sync/limits.ts';
 import { test } from '../../support/database/test-database.ts';
 
 describe('a rate limit', () => {

@@ -4,8 +4,8 @@ import type { BlobStore } from '../../../src/domain/blob.ts';
 import { parseProfile } from '../../../src/source/parse/profile.ts';
 import type { PrefillSource } from '../../../src/source/prefill.ts';
 import { openSpool } from '../../../src/sync/files/spool.ts';
+import { createSlots } from '../../../src/sync/limits.ts';
 import { beginPrefill, finishPrefill, type PrefillDeps } from '../../../src/sync/prefill.ts';
-import { createSlots } from '../../../src/sync/slots.ts';
 import type { SmallIntake } from '../small-intake.ts';
 
 export const bytes = Buffer.from('zeldas resume');

@@ -1,4 +1,5 @@
-// The rate limiter spaces the requests to one source evenly over all workers, so that no second has more than the configured rate (P14).
+// Limits: the rate limiter spaces the requests to one source evenly over all workers, so that no second has more than the configured rate
+// (P14); slots say how many pieces of work run at once in this process.
 import { toDelay } from '../domain/delay.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
@@ -64,5 +65,35 @@ export function honourRetryAfter(store: Pick<Store, 'advertisers'>, name: string
       }
       await pause(leftMs, signal);
     }
+  };
+}
+
+/** Lets a number of callers work at once in this process. The others wait in the order in which they came. */
+export type Slots = ReturnType<typeof createSlots>;
+
+export function createSlots(most: number) {
+  const waiting = new Set<() => void>();
+  let free = most;
+  return {
+    /** Throws the signal's reason if it aborts before there is a slot. */
+    async take(signal: AbortSignal): Promise<Disposable> {
+      signal.throwIfAborted();
+      if (free > 0) free -= 1;
+      else {
+        const { promise, resolve, reject } = Promise.withResolvers<void>();
+        const end = () => waiting.delete(resolve) && reject(signal.reason);
+        waiting.add(resolve);
+        signal.addEventListener('abort', end);
+        await promise.finally(() => signal.removeEventListener('abort', end));
+      }
+      return {
+        [Symbol.dispose]() {
+          const [next] = waiting;
+          if (next === undefined) free += 1;
+          // Handed over, so that nobody who comes meanwhile takes it.
+          else if (waiting.delete(next)) next();
+        },
+      };
+    },
   };
 }
