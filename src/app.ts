@@ -11,7 +11,7 @@ import type { Trouble } from './domain/trouble.ts';
 import { startDeletion } from './sync/files/delete-objects.ts';
 import type { DownloadAccount, DownloadSummary, DownloadTotals } from './sync/files/download-run.ts';
 import { startPresence } from './sync/presence.ts';
-import { requireKey } from './sync/privacy/privacy-key.ts';
+import { requireKey } from './sync/privacy/erase.ts';
 import { type BackfillRange, backfill, type ReadAccountRequest, syncAccount } from './sync/read/read-account.ts';
 import { addUp, nothingCounted, type SweepCounts, type SweepDeps, type SweepSummary } from './sync/read/sweep.ts';
 import { type RetryOptions, retry } from './sync/retry.ts';

@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts';
 import { createSlots } from '../sync/limits.ts';
 import type { PrefillAccount, PrefillDeps } from '../sync/prefill.ts';
 import { startPresence } from '../sync/presence.ts';
-import { requireKey } from '../sync/privacy/privacy-key.ts';
+import { requireKey } from '../sync/privacy/erase.ts';
 import { type RetryOptions, retry } from '../sync/retry.ts';
 import { createWatchdog, type Ending } from '../sync/worker/watchdog.ts';
 import { createPrefillRoutes } from '../web/prefill/routes.ts';

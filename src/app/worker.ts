@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts';
 import { startDeletion } from '../sync/files/delete-objects.ts';
 import { createDownloadMemory, type DownloadMemory } from '../sync/files/download-run.ts';
 import { startPresence } from '../sync/presence.ts';
-import { requireKey } from '../sync/privacy/privacy-key.ts';
+import { requireKey } from '../sync/privacy/erase.ts';
 import { type RetryOptions, retry, toTrouble } from '../sync/retry.ts';
 import { createTroubles } from '../sync/troubles.ts';
 import type { WorkerAccount } from '../sync/worker/account-queue.ts';

@@ -2,6 +2,9 @@
 import type { Trouble, WaitingTask } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 
+/** What a task waits for where its trouble does not say it. */
+const usual = { reading: 'source', downloads: undefined, deletion: 'storage' } as const;
+
 export function createTroubles({ advertisers }: Pick<Store, 'advertisers'>) {
   /** Tasks of accounts of which no trouble is noted. Empty at first: an earlier process may have left some. */
   const clear = new Set<string>();
@@ -15,12 +18,8 @@ export function createTroubles({ advertisers }: Pick<Store, 'advertisers'>) {
   return {
     /** The task of these accounts failed, and is tried again after this time. */
     note(task: WaitingTask, names: readonly string[], trouble: Trouble, waitMs: number): void {
-      const usual = {
-        reading: trouble.kind === 'local' ? undefined : 'source',
-        downloads: undefined,
-        deletion: 'storage',
-      } as const;
-      const dependency = trouble.at ?? usual[task];
+      const isUnexpected = task === 'reading' && trouble.kind === 'local';
+      const dependency = trouble.at ?? (isUnexpected ? undefined : usual[task]);
       // A halt has its own line in the status, an unexpected error is not a wait, and a database that is away can be told nothing.
       const isHalt = task === 'reading' && (trouble.kind === 'refused' || trouble.kind === 'mismatch');
       if (dependency === undefined || dependency === 'database' || isHalt) this.clear(task, names);
@@ -33,14 +32,11 @@ export function createTroubles({ advertisers }: Pick<Store, 'advertisers'>) {
     clear(task: WaitingTask, names: readonly string[]): void {
       const noted = names.filter((name) => !clear.has(toKey(task, name)));
       if (noted.length === 0) return;
-      const keys = noted.map((name) => toKey(task, name));
-      for (const key of keys) clear.add(key);
-      write(
-        () => advertisers.clearTrouble(noted, task),
-        () => {
-          for (const key of keys) clear.delete(key);
-        },
-      );
+      for (const name of noted) clear.add(toKey(task, name));
+      const onFailure = () => {
+        for (const name of noted) clear.delete(toKey(task, name));
+      };
+      write(() => advertisers.clearTrouble(noted, task), onFailure);
     },
     /** Resolves when everything so far is written. */
     untilWritten: () => written,

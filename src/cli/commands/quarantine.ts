@@ -40,7 +40,7 @@ export const quarantine = command({
       app.store.privacy.recordAudit({ advertiserId, action: 'quarantine', applicationId: null, by: app.by, facts });
     if (action === 'replay') {
       const source = await import('../../source/parse/list.ts');
-      const { requireKey } = await import('../../sync/privacy/privacy-key.ts');
+      const { requireKey } = await import('../../sync/privacy/erase.ts');
       const { replay } = await import('../../sync/read/replay-quarantine.ts');
       await requireKey(app.store);
       const outcomes: ({ readonly name: string } & ReplaySummary)[] = [];

@@ -37,13 +37,12 @@ export async function deleteDue(deps: DeletingDeps, signal: AbortSignal): Promis
     if (deletion.blobs.every(({ key }) => tried.has(key))) break;
     for (const { key } of deletion.blobs) tried.add(key);
     const leftMs = startedAt + deletion.withinMs - now();
-    const ends = await Promise.allSettled(deletion.blobs.map(({ key }) => deleteInTime(blobs, key, leftMs, signal)));
+    const ends = await Promise.allSettled(
+      deletion.blobs.map(async (blob) => ({ ...blob, ...(await deleteInTime(blobs, blob.key, leftMs, signal)) })),
+    );
     deps.onDeleted?.();
-    const answers = ends.map((end) => (end.status === 'fulfilled' ? end.value : null));
-    const gone = deletion.blobs.flatMap((blob, at) => {
-      const answer = answers[at];
-      return answer && !answer.refusal ? { ...blob, keptVersions: answer.keptVersions } : [];
-    });
+    const answers = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []));
+    const gone = answers.filter(({ refusal }) => !refusal);
     for (const blob of await store.deletions.confirm(deletion.token, gone)) {
       // Another run took over while this process was suspended: the same bytes may have been put again and then deleted by this run.
       const condition = await blobs.verify(blob.key, blob, 'metadata', signal);
@@ -51,8 +50,8 @@ export async function deleteDue(deps: DeletingDeps, signal: AbortSignal): Promis
     }
     deleted += gone.length;
     trouble ??=
-      ends.find((end) => end.status === 'rejected')?.reason ?? answers.find((answer) => answer?.refusal)?.refusal;
-    if (answers.every((answer) => answer === null)) break;
+      ends.find((end) => end.status === 'rejected')?.reason ?? answers.find(({ refusal }) => refusal)?.refusal;
+    if (answers.length === 0) break;
   }
   if (trouble) throw trouble;
   return deleted;
@@ -118,14 +117,6 @@ async function deleteInTime(blobs: BlobStore, key: string, leftMs: number, signa
   }
 }
 
-export interface DeletionDeps extends Pick<DeletingDeps, 'store'> {
-  /** Opens the blob store; called only when there is something to delete. */
-  readonly openBlobs: (signal: AbortSignal) => Promise<BlobStore>;
-  /** Called after each failed run with its error, and with null once nothing is left to delete. */
-  readonly onTrouble?: ((error: unknown) => void) | undefined;
-  readonly everyMs?: number;
-}
-
 /** The token of a run that died expires after 30 s (store/files/delete-blobs.ts). At this interval the next run is still within a minute. */
 const usuallyEveryMs = 5_000;
 
@@ -134,9 +125,16 @@ const usuallyEveryMs = 5_000;
  * infected bytes must be deleted within a minute of the flag being read (P8).
  */
 export function startDeletion(
-  { store, openBlobs, onTrouble, everyMs = usuallyEveryMs }: DeletionDeps,
+  deps: Pick<DeletingDeps, 'store'> & {
+    /** Opens the blob store; called only when there is something to delete. */
+    readonly openBlobs: (signal: AbortSignal) => Promise<BlobStore>;
+    /** Called after each failed run with its error, and with null once nothing is left to delete. */
+    readonly onTrouble?: (error: unknown) => void;
+    readonly everyMs?: number;
+  },
   signal: AbortSignal,
 ) {
+  const { store, openBlobs, onTrouble, everyMs = usuallyEveryMs } = deps;
   const stop = new AbortController();
   const stopSignal = AbortSignal.any([signal, stop.signal]);
 

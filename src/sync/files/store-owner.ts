@@ -16,7 +16,7 @@ import { isMissing, Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface OwnerDeps {
-  readonly store: { readonly blobStore: Store['blobStore'] };
+  readonly store: Pick<Store, 'blobStore'>;
   readonly blobs: BlobStore;
 }
 

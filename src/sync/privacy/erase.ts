@@ -4,11 +4,25 @@
 import type { BlobStore } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type ErasureJob, isBraked } from '../../domain/erasure.ts';
-import { Trouble } from '../../domain/trouble.ts';
+import { SettingTrouble, Trouble } from '../../domain/trouble.ts';
 import type { ErasureRequest } from '../../store/privacy/erasure-jobs.ts';
 import type { Store } from '../../store/store.ts';
 import { deleteUnneeded } from '../files/delete-objects.ts';
-import { requireKey } from './privacy-key.ts';
+
+/**
+ * Throws unless PRIVACY_KEY is the key with which this database was filled: with another one no tombstone matches, and erased people would be
+ * stored again. False where the database was filled with none.
+ */
+export async function requireKey(store: {
+  readonly privacy: Pick<Store['privacy'], 'loadKeyState'>;
+}): Promise<boolean> {
+  const state = await store.privacy.loadKeyState();
+  if (state !== 'differs') return state === 'matches';
+  throw new SettingTrouble(
+    'PRIVACY_KEY is not the key that this database was filled with: with another one erased people could return. ' +
+      'Set the earlier key, or restore it from your secrets.',
+  );
+}
 
 export interface EraseDeps {
   readonly store: Pick<Store, 'blobs' | 'deletions' | 'erasures' | 'privacy'>;

@@ -7,7 +7,7 @@ import { SettingTrouble, Trouble } from '../../domain/trouble.ts';
 import type { ExportedFile, PersonExport } from '../../store/privacy/export.ts';
 import type { Store } from '../../store/store.ts';
 import { isLost, readStored } from '../stored-bytes.ts';
-import { requireKey } from './privacy-key.ts';
+import { requireKey } from './erase.ts';
 
 export interface ExportRequest {
   readonly advertiserId: bigint;

@@ -11,6 +11,7 @@ import type { Source } from '../../source/client.ts';
 import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';
 import type { Store } from '../../store/store.ts';
 import { loadOwner } from '../files/store-owner.ts';
+import { requireKey } from '../privacy/erase.ts';
 import type { WorkerFacts } from './worker.ts';
 
 /** The result of one check. `trouble` is the cause of a failure; the exit code depends on it. */
@@ -23,6 +24,7 @@ export interface Finding {
 
 const good = (check: string, detail: string): Finding => ({ check, ok: true, detail });
 const bad = (check: string, detail: string, trouble?: unknown): Finding => ({ check, ok: false, detail, trouble });
+const failed = (check: string, trouble: unknown): Finding => bad(check, toWords(trouble), trouble);
 
 /** Checks that the database is reachable, has this version's schema, and that its clock agrees with this machine's. */
 export async function checkDatabase(store: Pick<Store, 'schema'>, now: () => number): Promise<Finding[]> {
@@ -35,12 +37,12 @@ export async function checkDatabase(store: Pick<Store, 'schema'>, now: () => num
     return [
       good('database', `Postgres ${server.version}, answers in ${Math.round(now() - askedAt)} ms`),
       ...(server.readOnly ? [readOnly] : []),
-      ...(encoding === null ? [] : [bad('encoding', encoding.message, encoding)]),
+      ...(encoding === null ? [] : [failed('encoding', encoding)]),
       toSchemaFinding(server),
       skewMs < 60_000 ? good('clock', skew) : bad('clock', `${skew}; times in logs are wrong: set the clock`),
     ];
   } catch (trouble) {
-    return [bad('database', toWords(trouble), trouble)];
+    return [failed('database', trouble)];
   }
 }
 
@@ -53,10 +55,8 @@ const readOnly = bad(
 function toSchemaFinding({ schema, mayCreate }: Awaited<ReturnType<Store['schema']['loadServer']>>): Finding {
   const isAbsent = schema.state === 'absent';
   if (isUsable(schema) || (isAbsent && mayCreate)) return good('schema', describeSchema(schema));
-  const detail = isAbsent
-    ? 'absent, and this role may not create it: run intake migrate as the role that will own it'
-    : describeSchema(schema);
-  return bad('schema', detail, toSchemaTrouble(schema));
+  const forbidden = 'absent, and this role may not create it: run intake migrate as the role that will own it';
+  return bad('schema', isAbsent ? forbidden : describeSchema(schema), toSchemaTrouble(schema));
 }
 
 // The store is null where the database is empty or unavailable.
@@ -73,33 +73,24 @@ export async function checkBlobs(
     const { owner, refusal } = store
       ? await loadOwner({ store, blobs }, signal)
       : { owner: parseIdentity(await blobs.loadIdentity(signal)), refusal: null };
-    if (refusal !== null) return [bad(check, toWords(refusal), refusal)];
+    if (refusal !== null) return [failed(check, refusal)];
     if (store === null && owner !== null) {
-      const trouble = new WrongStore(
-        `${blobs.location} belongs to the database ${owner.databaseId} (epoch ${owner.epoch}). Whether that is this one cannot be read: nothing was tried.`,
-      );
-      return [bad(check, toWords(trouble), trouble)];
+      const belongs = `${blobs.location} belongs to the database ${owner.databaseId} (epoch ${owner.epoch}).`;
+      return [failed(check, new WrongStore(`${belongs} Whether that is this one cannot be read: nothing was tried.`))];
     }
     const startedAt = performance.now();
     const keptVersions = await probe(blobs, signal);
-    const freeBytes = await blobs.freeBytes();
-    const isRoomy = hasRoom(freeBytes, 0);
     const whose = owner === null ? '' : `; owned by the database ${owner.databaseId}, epoch ${owner.epoch}`;
     const took = `${blobs.location}: put, get and delete in ${Math.round(performance.now() - startedAt)} ms${whose}`;
-    const room = isRoomy
-      ? good(check, took)
-      : bad(check, `${took}; the disk is nearly full, so no file is fetched: make room on it`);
+    const full = `${took}; the disk is nearly full, so no file is fetched: make room on it`;
+    const room = hasRoom(await blobs.freeBytes(), 0) ? good(check, took) : bad(check, full);
     return [room, ...toPolicyFindings(await blobs.loadDeletePolicy(signal), keptVersions)];
   } catch (trouble) {
     signal.throwIfAborted();
-    const cause = isRefusal(trouble) ? new SettingTrouble(trouble.message, trouble, 'storage') : trouble;
-    return [bad(check, toWords(trouble), cause)];
+    // The storage answers, but the bucket does not exist or access is denied. A worker waits for a fix; a check reports a wrong setting.
+    const isRefusal = trouble instanceof Trouble && [301, 401, 403, 404].includes(trouble.status ?? 0);
+    return [failed(check, isRefusal ? new SettingTrouble(trouble.message, trouble, 'storage') : trouble)];
   }
-}
-
-/** The storage answers, but the bucket does not exist or access is denied. A worker waits for a fix; a check reports a wrong setting. */
-function isRefusal(trouble: unknown): trouble is Trouble {
-  return trouble instanceof Trouble && trouble.status !== undefined && [301, 401, 403, 404].includes(trouble.status);
 }
 
 /** Whether the storage keeps deleted objects, which would prevent erasure. No finding if it keeps none. */
@@ -144,22 +135,14 @@ export function checkWork(work: WorkerFacts | null): Finding[] {
   ];
 }
 
-const keyWords = {
-  matches: 'matches this database',
-  untried: 'not used in this database yet',
-  differs:
-    'is not the one that this database was filled with: erased people could return. Set the earlier key, or restore it from your secrets',
-};
-
 /** Checks that PRIVACY_KEY is the key with which this database was filled. */
 export async function checkKey(store: Pick<Store, 'privacy'> | null): Promise<Finding> {
   const check = 'PRIVACY_KEY';
   try {
-    const state = (await store?.privacy.loadKeyState()) ?? 'untried';
-    if (state !== 'differs') return good(check, keyWords[state]);
-    return bad(check, keyWords[state], new SettingTrouble('PRIVACY_KEY is not the key of this database.'));
+    const isUsed = store !== null && (await requireKey(store));
+    return good(check, isUsed ? 'matches this database' : 'not used in this database yet');
   } catch (trouble) {
-    return bad(check, `could not be compared: ${toWords(trouble)}`, trouble);
+    return failed(check, trouble);
   }
 }
 
@@ -184,8 +167,7 @@ export async function checkSource(
     if (isOurs) add('advertiser', `${told ?? advertiserId ?? 'not told'}`);
     else {
       const detail = `the source answers for ${told}, expected ${advertiserId}`;
-      const trouble = new Trouble('mismatch', `${name} answers for another advertiser.`);
-      findings.push(bad(`${name}: advertiser`, detail, trouble));
+      findings.push(failed(`${name}: advertiser`, new Trouble('mismatch', detail)));
     }
     add('learned', state?.pages ? toLearnedWords(state.pages) : 'nothing yet: run intake sync');
     const volatile = (await store?.advertisers.loadVolatile(advertiserId)) ?? [];
@@ -199,7 +181,7 @@ export async function checkSource(
     }
   } catch (trouble) {
     signal.throwIfAborted();
-    findings.push(bad(`${name}: source`, toWords(trouble), trouble));
+    findings.push(failed(`${name}: source`, trouble));
   }
   return findings;
 }
