@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Source } from '../../src/source/client.ts';
-import { createSlots } from '../../src/sync/slots.ts';
+import { createSlots } from '../../src/sync/limits.ts';
 import {
   type AccountQueue,
   type AccountQueues,
