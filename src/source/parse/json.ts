@@ -15,25 +15,18 @@ declare global {
   }
 }
 
-// Sixteen or more digits, an exponent of at least two digits, a fraction that ends in 0, or -0: a double does not hold these numbers as
-// written.
-const risky = /-0(?![\d.])|-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2}|\d*\.\d*0(?!\d))/iy;
-const riskyLiteral = /^(?:-0$|-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2}|\d*\.\d*0$))/i;
+/** Sixteen or more digits, an exponent, a fraction that ends in 0, or -0: a double may not give these numbers back as they were written. */
+const risky = /-0(?![\d.])|-?\d(?:[\d.]{15}|[\d.]*e|\d*\.\d*0(?!\d))/iy;
 
-/** The values of a text up to this length do not count. A list counts its elements instead. */
-const uncounted = 3_000_000;
-
-/** Parses JSON. With `everyDigit`, all numbers keep their original spelling, for members where a number is used as a text. */
-export function parseJson(text: string, everyDigit = false): unknown {
+export function parseJson(text: string): unknown {
   const marks = countMarks(text);
-  if ((everyDigit || text.length > uncounted) && marks.values > mostValues)
-    refuse(`has more than ${mostValues} values`);
+  if (marks.values > mostValues) refuse(`has more than ${mostValues} values`);
   let parsed: unknown;
   try {
-    parsed = everyDigit || marks.isRisky ? parseExact(text, everyDigit) : JSON.parse(text);
+    parsed = marks.isRisky ? parseExact(text) : JSON.parse(text);
   } catch {
     const escaped = escapeControls(text);
-    if (escaped !== text) return parseJson(escaped, everyDigit);
+    if (escaped !== text) return parseJson(escaped);
     // V8's message quotes the text around the error, which may be personal data, so it is dropped.
     refuse('is not whole, valid JSON');
   }
@@ -86,15 +79,20 @@ function countMembers(root: unknown): number {
 
 // Puts each number that stays a literal into a marked list, parses, and puts the literal in its place. A reviver, which gets the digits of
 // each number, is called recursively: it overflows the stack at some thousands of levels, where JSON.parse alone does not.
-function parseExact(text: string, everyDigit: boolean): unknown {
+function parseExact(text: string): unknown {
   const mark = `${randomUUID()}:`;
-  const toMarked = (number: string) => (isLiteral(number, everyDigit) ? `["${mark}${number}"]` : number);
-  const marked = splitStrings(text).map((part) =>
-    part.startsWith('"') ? part : part.replace(/-?\d[\d.e+-]*/gi, toMarked),
-  );
-  const root: unknown[] = [JSON.parse(marked.join(''))];
+  const toMarked = (number: string) => (isLiteral(number) ? `["${mark}${number}"]` : number);
+  const parts: string[] = [];
+  for (let from = 0; from < text.length; ) {
+    const quote = text.indexOf('"', from);
+    const to = quote < 0 ? text.length : quote;
+    const end = findEnd(text, to) + 1;
+    parts.push(text.slice(from, to).replace(/-?\d[\d.e+-]*/gi, toMarked), text.slice(to, end));
+    from = end;
+  }
+  const root: unknown[] = [JSON.parse(parts.join(''))];
   const open: object[] = [root];
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+  for (const node of open)
     for (const [key, value] of Object.entries(node)) {
       if (typeof value !== 'object' || value === null) continue;
       const [first] = Array.isArray(value) ? value : [];
@@ -104,37 +102,21 @@ function parseExact(text: string, everyDigit: boolean): unknown {
         Object.defineProperty(node, key, { value: literal, enumerable: true, writable: true, configurable: true });
       }
     }
-  }
   return root[0];
 }
 
 /** Decided per number, so that an element gives the same value whatever other elements contain. */
-function isLiteral(number: string, everyDigit: boolean): boolean {
+function isLiteral(number: string): boolean {
   if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(number)) return false;
   const value = Number(number);
-  if (everyDigit) return String(value) !== number;
   // From 2^53 on, a double may print the original digits although its value is another integer.
-  const isExact = Number.isSafeInteger(value) || !Number.isInteger(value);
-  return riskyLiteral.test(number) && !(isExact && String(value) === number);
-}
-
-/** The strings of a JSON text, with their quotes, and the parts between them. */
-function splitStrings(text: string): string[] {
-  const parts: string[] = [];
-  let from = 0;
-  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', from)) {
-    parts.push(text.slice(from, at));
-    from = findEnd(text, at) + 1;
-    parts.push(text.slice(at, from));
-  }
-  return [...parts, text.slice(from)];
+  return String(value) !== number || (Number.isInteger(value) && !Number.isSafeInteger(value));
 }
 
 /** Each takes memory here, and up to six times its length from here on. */
 const mostControls = 100_000;
 
-// Some servers do not escape a tab or line end inside a string. The meaning is clear, and rejecting it would lose every application of
-// the page.
+/** Some servers do not escape a tab or line end in a string. The meaning is clear, and refusing it would lose every application of the page. */
 function escapeControls(text: string): string {
   const parts: string[] = [];
   let from = 0;

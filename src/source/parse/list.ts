@@ -10,10 +10,10 @@ import { toWorstFlag } from './attachments.ts';
 import { noDate, parseDate } from './dates.ts';
 import { isHtml } from './file-description.ts';
 import { parseJson } from './json.ts';
-import { parseListXml } from './list-xml.ts';
 import { envelopeShape, type Members, namesApplication, readMembers } from './members.ts';
 import { toLeaves } from './notes.ts';
 import { isNothing, isObject, parseId, readIdentifier, refuse, toBigInt, toList, toScalarText } from './values.ts';
+import { parseListXml } from './xml.ts';
 
 export type PageFacts = Omit<Page, 'bytes' | 'cached' | 'sunsetAt'>;
 

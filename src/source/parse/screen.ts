@@ -34,8 +34,7 @@ export function parseScreens(body: Uint8Array, contentType: string | undefined):
 }
 
 function parseDocument(text: string): unknown {
-  // A number in place of a text keeps its spelling.
-  if (!text.trimStart().startsWith('<')) return parseJson(text, true);
+  if (!text.trimStart().startsWith('<')) return parseJson(text);
   const root = parseXml(text);
   return { [root.name]: toJsonShape(root) };
 }
