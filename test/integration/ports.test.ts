@@ -160,16 +160,6 @@ describe('a port that strangers hold connections to', () => {
     expect([read, [...ports]]).toEqual([2, [Number(new URL(server.url).port)]]);
   });
 
-  test('and wait for each answer keeps them', async () => {
-    await using server = await open(() => new Response('yes'));
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
-    for (let nth = 0; nth < 5; nth++) {
-      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-      expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 /);
-    }
-    socket.destroy();
-  });
-
   test.for([
     ['a short body after the answer to a GET keeps them', 'GET', 1_000, true],
     ['a short body after the answer to a POST keeps them', 'POST', 1_000, true],

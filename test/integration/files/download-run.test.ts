@@ -1,7 +1,6 @@
 // A download run among troubles: what counts against a file, what rests, what is halted, what is given back.
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { openS3Blobs } from '../../../src/blobs/s3.ts';
 import { type BlobStore, toBlobKey } from '../../../src/domain/blob.ts';
 import { toDelay } from '../../../src/domain/delay.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
@@ -10,9 +9,6 @@ import { createDownloadMemory } from '../../../src/sync/files/download-run.ts';
 import { openSpool } from '../../../src/sync/files/spool.ts';
 import { shareDatabase } from '../../support/database/test-database.ts';
 import { openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../../support/small-intake.ts';
-import { toSettings } from '../../support/stores/blob-stores.ts';
-import { openStrictS3 } from '../../support/stores/strict-s3.ts';
-import { testFirst } from '../../support/suite/variants.ts';
 
 const database = shareDatabase();
 
@@ -120,14 +116,6 @@ describe('a source', () => {
     // The next download run that the source accepts ends the halt.
     await intake.sweep();
     expect(await intake.runDownloads()).toMatchObject({ stored: 5 });
-  });
-
-  test('that refuses one file while it serves others keeps its account', async () => {
-    await using intake = await openWith(6);
-    const ids = [...intake.board.truth()].map((one) => one.id);
-    intake.board.fault({ kind: 'refuse', status: 403, on: 'resume', times: null, applicationId: ids.at(-1) });
-    expect(await intake.runDownloads({ concurrency: 1 })).toMatchObject({ stored: 5, waiting: 1 });
-    expect(await database.query(`SELECT state FROM intake.advertisers`)).toEqual([{ state: 'active' }]);
   });
 });
 
@@ -260,24 +248,6 @@ describe('storage that cannot take bytes', () => {
     await intake.runDownloads({ deps }).catch(() => {});
     expect((await intake.files()).map((file) => file.state)).toEqual(['stored', 'pending']);
     expect(await queue()).toMatchObject([{ attempts: 7 }]);
-  });
-
-  testFirst([
-    [503, 'SlowDown', 'fewer requests'],
-    [403, 'AccessDenied', 'denies access'],
-    [404, 'NoSuchBucket', 'no bucket'],
-  ] as const)('because it says %i %s is our trouble: no file pays for it, and all come later', async (said) => {
-    const [status, code, words] = said;
-    await using s3 = await openStrictS3();
-    await using blobs = openS3Blobs(toSettings(s3));
-    await using intake = await openWith(4, { blobs });
-    s3.fail('PutObject', { kind: 'answer', status, code }, 1_000);
-    await expect(intake.runDownloads()).rejects.toMatchObject({ message: expect.stringContaining(words) });
-    expect((await queue()).map((row) => [row.attempts, row.claimed])).toEqual(Array(4).fill([0, false]));
-    s3.clearFaults();
-    await intake.hasten();
-    expect(await intake.runDownloads()).toMatchObject({ stored: 4, waiting: 0 });
-    vi.unstubAllEnvs();
   });
 
   test.for(['blobs', 'spool'])(

@@ -201,11 +201,6 @@ describe('one application makes every page with it fail', () => {
   });
 });
 
-/** The same answer with an empty list. */
-function _emptied({ body }: ListAnswer) {
-  return { body: body.replace(/"JobApplicationsList":\[.*\]/s, '"JobApplicationsList":[]') };
-}
-
 test('where nothing is to be accepted, a decision changes nothing and ends with 0', async ({ database }) => {
   await using intake = await openTroubled({ database, applications: 20 });
   await intake.sync();

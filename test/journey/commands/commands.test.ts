@@ -91,6 +91,8 @@ describe('intake sync', () => {
     const { code, stderr } = await intake('sync --no-files', { ADVERTISER_ID: String(board.advertiserId) });
     expect({ code, stderr }).toEqual({ code: 4, stderr: expect.stringContaining('is read under another name') });
     expect(await database.query(`SELECT name FROM intake.advertisers`)).toEqual([{ name: 'former' }]);
+    await database.query(`UPDATE intake.advertisers SET name = 'default'`);
+    expect((await sync()).at(-1)).toMatchObject({ added: 0 });
   });
 
   test('beside a living holder of the lane ends with 6', { tags: ['slow'] }, async ({ openSite }) => {

@@ -145,28 +145,4 @@ describe('intake status --check', () => {
       ),
     });
   });
-
-  test('ends with 8 when the proof is older than two rechecks', { tags: ['slow'] }, async ({ openSite }) => {
-    const { database, intake } = await openSite(proven);
-    await intake('sync --no-files');
-    await database.query(`UPDATE intake.coverage SET as_of = as_of - interval '3 months'`);
-    const old = await intake('status --check');
-    expect(old).toMatchObject({ code: 8, stdout: expect.not.stringContaining('All is well') });
-    expect(old.stdout).toMatch(
-      /The last proof is 9\dd(?: \d+\w)? old, the limit is 2d: no recheck has completed since/,
-    );
-    expect(old.stdout).toMatch(/proof +│ 9\dd \d+h ago|proof +│ 9\dd/);
-
-    await database.query(`UPDATE intake.coverage SET as_of = now() - interval '13 days'`);
-    const off = { RECHECK_SCHEDULE: 'off' };
-    expect(await intake('status --check', off)).toMatchObject({ code: 0 });
-    await database.query(`UPDATE intake.coverage SET as_of = now() - interval '15 days'`);
-    expect(await intake('status --check', off)).toMatchObject({
-      code: 8,
-      stdout: expect.stringContaining('The last proof is 15d old, the limit is 14d: rechecks are off'),
-    });
-
-    expect(await intake('sync --no-files --recheck')).toMatchObject({ code: 0 });
-    expect(await intake('status --check')).toMatchObject({ code: 0 });
-  });
 });

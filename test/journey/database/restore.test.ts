@@ -1,6 +1,6 @@
 // The restore drill of docs/upgrade.md: a database and a bucket that come from different backups find together again.
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect } from 'vitest';
@@ -144,30 +144,5 @@ describe('after a restore', { tags: ['slow'] }, () => {
     );
     expect(received).toHaveLength(3);
     expect(await callIntake(['prove', '--check'], env)).toMatchObject({ code: 0 });
-  });
-});
-
-describe('an advertiser', { tags: ['slow'] }, () => {
-  test('that was renamed in database and file is read on; in the file alone it is refused', async () => {
-    await using database = await openTestDatabase();
-    await using board = await openSandbox({ applications: 5 });
-    await using scratch = await openScratch();
-    const file = join(scratch.path, 'advertisers.json');
-    const syncAs = async (name: string) => {
-      writeFileSync(file, JSON.stringify([{ name, credential: board.credential }]));
-      const { SOURCE_CREDENTIAL: _, ...env } = toEnvironment(database, board, join(scratch.path, 'blobs'));
-      const needs = ['database', 'source', 'sync', 'privacy', 'blobs'] as const;
-      const config = loadConfig({ ...env, ADVERTISERS_FILE: file }, { needs });
-      const signal = AbortSignal.timeout(600_000);
-      return (await syncOnce(config, { recheck: false, files: false, signal })).advertisers[0]?.trouble;
-    };
-    expect(await syncAs('old')).toBeNull();
-    expect(await syncAs('new')).toMatchObject({ kind: 'mismatch', message: expect.stringContaining('another name') });
-    await database.query(`DELETE FROM intake.advertisers WHERE name = 'new'`);
-    await database.query(`UPDATE intake.advertisers SET name = 'new' WHERE name = 'old'`);
-    board.add(1);
-    expect(await syncAs('new')).toBeNull();
-    expect(await database.query(`SELECT name FROM intake.advertisers`)).toEqual([{ name: 'new' }]);
-    expect(await findDifferences(database, board)).toEqual([]);
   });
 });
