@@ -1,7 +1,6 @@
 // Prints the time that the coverage logic takes for one answer, by the rows of a page and by the open ranges of a sweep:
 // node bench/coverage-time.ts. Ten times as many should take about ten times as long.
-import { ask } from '../src/domain/coverage/ask.ts';
-import { begin } from '../src/domain/coverage/coverage.ts';
+import { ask, begin } from '../src/domain/coverage/coverage.ts';
 import { learn } from '../src/domain/coverage/learn.ts';
 import { type IdRange, nearestPosition } from '../src/domain/coverage/position.ts';
 import type { PageAnswer, Question } from '../src/domain/coverage/question.ts';

@@ -33,10 +33,9 @@ export async function loadAnyStatus(store: Store, config: Config<'sync' | 'extra
 
 /** The ages after which the status reports a problem. `staleAfterMs` is null where nothing polls by schedule. */
 export function toLimits({ sync }: Config<'sync'>) {
-  const isScheduled = sync.RECHECK_SCHEDULE !== null;
   return {
     staleAfterMs: sync.SYNC_SCHEDULE === null ? null : sync.SYNC_WITHIN,
-    proofLimit: { ms: sync.RECHECK_WITHIN ?? (isScheduled ? 2 : 14) * 86_400_000, isScheduled },
+    proofLimitMs: sync.RECHECK_WITHIN ?? (sync.RECHECK_SCHEDULE === null ? 14 : 2) * 86_400_000,
     verifyWithinMs: sync.VERIFY_WITHIN,
   };
 }

@@ -9,7 +9,7 @@ import {
   toSweepResult,
 } from '../domain/status/advertiser-status.ts';
 import type { Status } from '../domain/status/status.ts';
-import { toWebhookLagMs, toWebhookState, type WebhookStatus } from '../domain/status/webhook-status.ts';
+import { toWebhookLagMs, toWebhookState, type WebhookStatus } from '../domain/webhook.ts';
 import { toPrintable } from './terminal.ts';
 
 export function renderStatus(status: Status): string {

@@ -178,7 +178,7 @@ describe('defaults', () => {
     expect(toWatched(config)).toBeNull();
     expect(toLimits(config)).toEqual({
       ...{ staleAfterMs: 1_200_000, verifyWithinMs: 30 * 86_400_000 },
-      proofLimit: { ms: 2 * 86_400_000, isScheduled: true },
+      proofLimitMs: 2 * 86_400_000,
     });
     expect(config.source.advertisers[0]?.credential.reveal()).toBe('sesame');
   });
@@ -187,8 +187,8 @@ describe('defaults', () => {
     const limits = (more: Env) => toLimits(load({ ...account, ...more }, 'sync'));
     expect(limits({ SYNC_SCHEDULE: 'off' }).staleAfterMs).toBeNull();
     const off = { RECHECK_SCHEDULE: 'off' };
-    expect(limits(off).proofLimit).toEqual({ ms: 14 * 86_400_000, isScheduled: false });
-    expect(limits({ ...off, RECHECK_WITHIN: '30d' }).proofLimit.ms).toBe(30 * 86_400_000);
+    expect(limits(off).proofLimitMs).toBe(14 * 86_400_000);
+    expect(limits({ ...off, RECHECK_WITHIN: '30d' }).proofLimitMs).toBe(30 * 86_400_000);
     const nightly = toWatched(load({ ...lake, EXTRACT_SCHEDULE: '41 2 * * *' }, 'extract'));
     expect(nightly).toEqual({ location: 's3://lake/intake', withinMs: 2 * 86_400_000 });
   });

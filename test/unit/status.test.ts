@@ -30,7 +30,7 @@ const well = anAdvertiserStatus(ago(1), {
   coverage: proven,
 });
 const staleAfterMs = 20 * 60_000;
-const proofLimit = { ms: 2 * day, isScheduled: true };
+const proofLimitMs = 2 * day;
 const sweep = {
   purpose: 'live',
   state: 'closed',
@@ -42,7 +42,6 @@ const sweep = {
   requests: 1,
   added: 0,
   changed: 0,
-  openGaps: 0,
 } as const;
 const running = {
   ...sweep,
@@ -56,7 +55,7 @@ const statusOf = (...some: Partial<AdvertiserStatus>[]) =>
   toStatus(
     now,
     some.map((facts) => ({ ...well, ...facts })),
-    { staleAfterMs, proofLimit, verifyWithinMs: 30 * day },
+    { staleAfterMs, proofLimitMs, verifyWithinMs: 30 * day },
   );
 
 describe('the headline', () => {
@@ -152,11 +151,15 @@ describe('urgent is', () => {
     [
       'a damaged file, fetched again or asked for',
       { damagedBlobs: 1 },
-      /^One stored file was .+ intake retry/,
+      /^1 file is damaged or gone .+ intake retry/,
       'intake sync',
     ],
-    ['damaged files', { damagedBlobs: 1_200 }, /^1,200 stored files were/],
-    ['versions that the storage keeps', { keptInfected: 2 }, /^2 infected files .+ keeps versions/, 'intake doctor'],
+    [
+      'versions that the storage keeps',
+      { keptDeleted: 2 },
+      /^2 files are deleted.+ keeps versions .+ infected/,
+      'intake doctor',
+    ],
     [
       'stored bytes that were not read again in time',
       { verifiedSince: ago(30 * 24 * 60 + 61) },

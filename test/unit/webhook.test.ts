@@ -2,8 +2,16 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { toDelay } from '../../src/domain/delay.ts';
-import { toWebhookProblems, toWebhookState, type WebhookStatus } from '../../src/domain/status/webhook-status.ts';
-import { type Failing, findFailure, retryForMs, toMessage, type WebhookEvent } from '../../src/domain/webhook.ts';
+import {
+  type Failing,
+  findFailure,
+  retryForMs,
+  toMessage,
+  toWebhookProblems,
+  toWebhookState,
+  type WebhookEvent,
+  type WebhookStatus,
+} from '../../src/domain/webhook.ts';
 import { isPublic } from '../../src/webhooks/public-address.ts';
 import { createPublicLookup } from '../../src/webhooks/send.ts';
 import { sign } from '../../src/webhooks/sign.ts';

@@ -1,6 +1,6 @@
 // `intake webhook`: shows the endpoints that workers deliver events to, and sends one of them a ping.
 import type { Config } from '../../config.ts';
-import type { WebhookStatus } from '../../domain/status/webhook-status.ts';
+import type { WebhookStatus } from '../../domain/webhook.ts';
 import { describeAnswer, isDelivered, toPing } from '../../domain/webhook.ts';
 import { type Context, command } from '../command.ts';
 import { exitCodes, Misuse } from '../failure.ts';

@@ -1,16 +1,17 @@
 // Judges a sweep when it ends: proven, assumed or unproven, with the reason.
 
 import { firstPosition, isSingle, lastPosition } from './position.ts';
-import { longestOf, smallPage } from './room.ts';
 import {
   type Facts,
   isUnreadable,
   type KnownPages,
   knownAsUnreadable,
+  longestOf,
   type OpenRange,
   orderOf,
   type Reason,
   type State,
+  smallPage,
   unreadableOnly,
 } from './state.ts';
 import { isWalkInOrder } from './walk.ts';

@@ -2,7 +2,7 @@
 // sweep are closed. An answer replaces one open range by a few, so what is stored after each answer is small.
 
 import { firstIndex, type IdRange, isSingle, type Position } from './position.ts';
-import type { LackingId, PageSize, Question, ShapedPage } from './question.ts';
+import type { LackingId, PageSize, Question, Shape, ShapedPage } from './question.ts';
 import type { Walk } from './walk.ts';
 
 /** The answer that an open range was cut from. */
@@ -21,7 +21,7 @@ export interface OpenRange extends IdRange {
   readonly stuck: string | null;
 }
 
-/** A reason why a sweep is less than a proof. fault: unproven. doubt: evidence against completeness. harmless: none. */
+/** Why a sweep is less than a proof. fault: unproven. doubt: evidence against completeness. harmless: none. */
 export interface Reason {
   readonly risk: 'harmless' | 'doubt' | 'fault';
   readonly reason: string;
@@ -51,26 +51,24 @@ export interface Plan extends IdRange {
 
 export interface Facts extends Omit<Plan, 'unreadable' | 'learned'> {
   readonly requests: number;
-  /** Applications in closed ranges. */
+  /** Applications in closed ranges, and how many of them may have arrived during the sweep. */
   readonly found: number;
-  /** How many of them may have arrived during the sweep. */
   readonly recent: number;
   /** Most rows and most bytes of a page without and with an upper bound. */
-  readonly pages: { readonly after: PageSize; readonly both: PageSize };
+  readonly pages: Readonly<Record<Shape, PageSize>>;
   readonly largestRow: number;
   /** Neighbouring rows with rising and with falling ids. */
   readonly rising: number;
   readonly falling: number;
   /** Moving this bound showed more ids: the page before was cut off, and the source applies the bound before it cuts. */
-  readonly reach: { readonly after: boolean; readonly before: boolean; readonly both: boolean };
+  readonly reach: Readonly<Record<Wider['moved'], boolean>>;
   readonly lowest: Position | null;
   readonly highest: Position | null;
   readonly earliestAt: bigint | null;
   readonly latestAt: bigint | null;
   readonly reasons: readonly Reason[];
-  /** How many stored ids are gone: two answers with room lacked them. */
+  /** How many stored ids are gone: two answers with room lacked them. `vanished`: the same for ids that this sweep saw first. */
   readonly absent: number;
-  /** The same for ids that this sweep saw first. */
   readonly vanished: number;
   /** Some of the ids that are gone. They are asked alone at the end. */
   readonly goneSample: readonly Position[];
@@ -105,9 +103,8 @@ export interface Draft {
   open: readonly OpenRange[];
 }
 
-export interface KnownPages {
-  readonly after: PageSize;
-  readonly both: PageSize;
+/** What a sweep has learned about pages, for later sweeps. */
+export interface KnownPages extends Readonly<Record<Shape, PageSize>> {
   readonly largestRow: number;
   readonly order: Order;
   readonly longest: number;
@@ -117,47 +114,66 @@ export interface KnownPages {
 
 export type Order = 'ascending' | 'descending' | 'mixed';
 
-/**
- * The order that more than three pairs in four have. It decides where a range is split and which bounds must have been seen to act. It
- * closes nothing.
- */
+/** The order that more than three pairs in four have. It decides where ranges are split and which bounds must be seen to act. */
 export function orderOf({ rising, falling }: Pick<Facts, 'rising' | 'falling'>): Order {
   if (rising * 4 > (rising + falling) * 3) return 'ascending';
   return falling * 4 > (rising + falling) * 3 ? 'descending' : 'mixed';
 }
 
+// Room: when an answer certainly shows everything that matches. Rule R1 of docs/coverage.md derives half of the rows and 9/16 of the bytes
+// from the second assumption. A poll knows only the pages of an earlier sweep. It takes 3/8: the bytes may have fallen to half since.
+
+type PageFacts = Pick<Facts, 'pages' | 'largestRow' | 'rigor'>;
+
+export function longestOf({ pages }: Pick<Facts, 'pages'>): number {
+  return Math.max(pages.after.rows, pages.both.rows);
+}
+
+/** In shorter pages a few deleted or late rows are half of a page. A choice: it costs requests only. */
+export const smallPage = 16;
+
+/** Bytes below which an answer of this shape cannot have been cut off; 0 if none can tell. */
+function byteLimit(facts: PageFacts, shape: Shape): number {
+  const { rows, bytes } = facts.pages[shape];
+  return rows < smallPage || facts.largestRow * 8 >= bytes ? 0 : bytes * (facts.rigor === 'poll' ? 3 / 8 : 9 / 16);
+}
+
+/** R1: true if an answer of this size cannot have been cut off. */
+export function hasRoom(facts: PageFacts, { rows, bytes, shape }: ShapedPage): boolean {
+  return rows * 2 < facts.pages[shape].rows && bytes < byteLimit(facts, shape);
+}
+
+/** R3: true if a page of elements without a readable id, or of bounds that came back, has room by the longest page of any shape. */
+export function isFarFromFull({ pages }: Pick<Facts, 'pages'>, { rows, bytes }: PageSize): boolean {
+  const mostBytes = Math.max(pages.after.bytes, pages.both.bytes);
+  return rows * 2 < longestOf({ pages }) && bytes * 16 < mostBytes * 9;
+}
+
+/** How many rows a part may have so that its answer will have room, with two to spare for bounds that come back; 0 if none will have. */
+export function partRows(facts: PageFacts, shape: Shape): number {
+  const page = facts.pages[shape];
+  const byRows = Math.ceil(page.rows / 2) - 3;
+  // Rows differ in size: 4 % to spare, a choice. A part that turns out too large is only split again.
+  const byBytes = Math.floor((byteLimit(facts, shape) * 0.96 * page.rows) / page.bytes) - 2;
+  return Math.max(0, Math.min(byRows, byBytes));
+}
+
 /** True for a single id for which the source fails. It is kept apart and is in nobody's way. */
-export function isUnreadable(range: OpenRange): boolean {
+export function isUnreadable(range: OpenRange): range is OpenRange & { readonly stuck: string } {
   return range.stuck !== null && isSingle(range);
 }
 
-/** Why a range is stuck that was known as unreadable before the sweep. */
+/** Why a range is stuck: its id was unreadable before the sweep, or its page shows no id but the bounds of the question. */
 export const knownAsUnreadable = 'known as unreadable';
-
-/** Why a range is stuck whose page shows no id but the bounds of its question. */
 export const unreadableOnly = 'the page holds no readable id but the bounds of its question';
 
-export function openRange(range: IdRange, wider: Wider | null = null): OpenRange {
-  return { from: range.from, to: range.to, wider, steps: { after: false, before: false }, stuck: null };
-}
-
-export function addReason(facts: Draft['facts'], risk: Reason['risk'], reason: string): void {
-  if (!facts.reasons.some((one) => one.reason === reason)) facts.reasons = [...facts.reasons, { risk, reason }];
+export function openRange({ from, to }: IdRange, wider: Wider | null = null): OpenRange {
+  return { from, to, wider, steps: { after: false, before: false }, stuck: null };
 }
 
 /** Index of the first open range that ends at this id or later. */
 export function indexOfOpen(open: readonly OpenRange[], id: bigint): number {
   return firstIndex(open, ({ to }) => to < id);
-}
-
-/** Index of the open range that this range is part of; -1 if there is none. */
-export function indexAround(open: readonly OpenRange[], range: IdRange): number {
-  for (let at = indexOfOpen(open, range.from); at < open.length; at++) {
-    const one = open[at] as OpenRange;
-    if (one.from > range.from) return -1;
-    if (one.stuck === null && one.to >= range.to) return at;
-  }
-  return -1;
 }
 
 export function encode(value: unknown): string {

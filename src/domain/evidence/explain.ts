@@ -2,7 +2,7 @@
 // disproved it.
 
 import { assumptions, type Conclusion, weakestOf } from '../coverage/certificate.ts';
-import { isTiled } from '../coverage/covered.ts';
+import { isTiled } from '../coverage/position.ts';
 import type { ExportedCertificate } from './record.ts';
 
 /** What the sweep or an audit would have seen if an application had been missed. */

@@ -1,7 +1,6 @@
 // Which sweeps keep their evidence: for every id, the newest sweep that covers it, the one before that, and the first one.
 
-import { type Covered, rangeOf } from '../coverage/covered.ts';
-import { contains } from '../coverage/position.ts';
+import { type Covered, contains, rangeOf } from '../coverage/position.ts';
 
 /** The sweeps whose evidence is kept, out of ended sweeps in order, oldest first. */
 export function findKept<Sweep extends Covered>(sweeps: readonly Sweep[]): Set<Sweep> {

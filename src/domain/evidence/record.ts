@@ -3,11 +3,10 @@
 // ids, counts and times of requests, and nothing else about people.
 
 import type { Conclusion, Done } from '../coverage/certificate.ts';
-import type { Covered } from '../coverage/covered.ts';
+import type { Covered } from '../coverage/position.ts';
 import { type IdRange, lastPosition, lowerBound, upperBound } from '../coverage/position.ts';
 import { type Answer, type PageAnswer, type Question, recentIds, sizeOf } from '../coverage/question.ts';
-import { hasRoom } from '../coverage/room.ts';
-import { isUnreadable, type Learned, type State } from '../coverage/state.ts';
+import { hasRoom, isUnreadable, type Learned, type State } from '../coverage/state.ts';
 
 /** When a request was sent, and how long its answer took. */
 export interface Sent {

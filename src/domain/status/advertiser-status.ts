@@ -4,6 +4,7 @@ import { type Conclusion, tooManyAbsent } from '../coverage/certificate.ts';
 import { formatCount, formatMoment, formatSpan } from '../format.ts';
 import { toUnusualSilence } from './silence.ts';
 
+/** The facts that one statement gives as they are. */
 export interface AdvertiserFacts {
   readonly name: string;
   /** Null until the first answer. */
@@ -16,9 +17,7 @@ export interface AdvertiserFacts {
   readonly oldestDueAt: Date | null;
   /** Blobs that verify found damaged and that have not been fetched again yet. */
   readonly damagedBlobs: number;
-  /** Infected files that are deleted, and of which the blob store keeps versions that it does not let Intake delete. */
-  readonly keptInfected: number;
-  /** The same, of other deleted files. */
+  /** Deleted files of which the blob store keeps versions that it does not let Intake delete. */
   readonly keptDeleted: number;
   /** Every stored byte has been verified at or after this time; storing counts. Null while nothing is stored. */
   readonly verifiedSince: Date | null;
@@ -29,14 +28,17 @@ export interface AdvertiserFacts {
   readonly keptOut: number;
   /** Records due for RETENTION that its limit holds back; null when none. */
   readonly retentionDue: number | null;
-  /** When the oldest unfinished erasure was requested; null when all are finished. */
+  /** When the oldest unfinished erasure was requested, and why the files of one cannot be deleted; null when there is none. */
   readonly erasingSince: Date | null;
-  /** Why the files of an erasure cannot be deleted; null where they can. */
   readonly erasingTrouble: string | null;
   /** Id ranges that are open: never read, or left as gaps by a sweep that ended. */
   readonly openRanges: number;
-  /** The greatest delay in milliseconds at which a poll found an application that the source showed late; null when there was none. */
+  /** The greatest delay at which a poll found an application that the source showed late; null when there was none. */
   readonly latenessMs: number | null;
+  /** Submission times in milliseconds since the epoch: the sample that silence.ts needs. */
+  readonly submittedAt: readonly number[];
+  /** Members that differ in every answer and therefore are no change. At most 20 are listed. */
+  readonly volatile: readonly string[];
 }
 
 export interface AdvertiserStatus extends AdvertiserFacts {
@@ -53,16 +55,23 @@ export interface AdvertiserStatus extends AdvertiserFacts {
   readonly withheld: number;
   readonly blobs: { readonly count: number; readonly bytes: number };
   readonly unreadableScreens: number;
-  /** Members that differ in every answer and therefore are no change. At most 20 are listed. */
-  readonly volatile: readonly string[];
-  readonly lastSweep: SweepStatus | null;
+  readonly lastSweep: SweepFacts | null;
   /** Sweeps that were interrupted and will continue automatically. */
   readonly unfinished: readonly { readonly purpose: string; readonly startedAt: Date; readonly reason: string }[];
   readonly coverage: CoverageStatus | null;
   /** Ids for which the source fails while it serves others, and that no operator has accepted. */
-  readonly unreadable: readonly UnreadableId[];
-  /** Submission times in milliseconds since the epoch: the sample that silence.ts needs. */
-  readonly submittedAt: readonly number[];
+  readonly unreadable: readonly {
+    readonly id: bigint;
+    readonly reason: string;
+    readonly since: Date;
+    readonly tries: number;
+  }[];
+}
+
+export interface CoverageStatus extends Conclusion {
+  /** When the oldest part of it was proven: the age of the proof counts from here. */
+  readonly asOf: Date;
+  readonly completeThrough: Date | null;
 }
 
 export interface SweepFacts {
@@ -78,8 +87,10 @@ export interface SweepFacts {
   readonly changed: number;
 }
 
-export interface SweepStatus extends SweepFacts {
-  readonly openGaps: number;
+const sweepNames: Readonly<Record<string, string>> = { live: 'poll', witness: 'cross-check' };
+
+export function toSweepName({ purpose }: Pick<SweepFacts, 'purpose'>): string {
+  return sweepNames[purpose] ?? purpose;
 }
 
 /** A sweep's result in a word or two, its severity, and the reason. */
@@ -87,12 +98,6 @@ export interface SweepResult {
   readonly word: string;
   readonly mood: 'good' | 'plain' | 'fair' | 'bad';
   readonly note: string | null;
-}
-
-const sweepNames: Readonly<Record<string, string>> = { live: 'poll', witness: 'cross-check' };
-
-export function toSweepName({ purpose }: Pick<SweepFacts, 'purpose'>): string {
-  return sweepNames[purpose] ?? purpose;
 }
 
 /** A poll finds new applications and proves nothing, so its result is "up to date". Certificates are for rechecks and backfills. */
@@ -104,17 +109,29 @@ export function toSweepResult({ purpose, state, certificate, risk, reason }: Swe
   return isPoll ? { word: 'up to date', mood: 'good', note: null } : { word: certificate, mood: 'good', note: reason };
 }
 
-export interface UnreadableId {
-  readonly id: bigint;
-  readonly reason: string;
-  readonly since: Date;
-  readonly tries: number;
+/** The last day, hour by hour, and the recent sweeps, of all advertisers. It is computed from existing rows and names no person. */
+export interface History {
+  /** The last 24 hours of UTC, the empty ones too; the last one is still running. */
+  readonly hours: readonly Hour[];
+  /** Newest first, a few of them: rechecks, backfills and cross-checks, and polls that left a doubt. */
+  readonly recentSweeps: readonly RecentSweep[];
 }
 
-export interface CoverageStatus extends Conclusion {
-  /** When the oldest part of it was proven: the age of the proof counts from here. */
-  readonly asOf: Date;
-  readonly completeThrough: Date | null;
+export interface Hour {
+  readonly startAt: Date;
+  /** Applications submitted in this hour, by the source's clock. */
+  readonly applications: number;
+  /**
+   * Within this time after their submission 95 % of them were stored. Those submitted before Intake knew their advertiser are left out:
+   * their delay says nothing about Intake. Null when none is left.
+   */
+  readonly delayMs: number | null;
+}
+
+export interface RecentSweep extends SweepFacts {
+  readonly advertiser: string;
+  /** True for the oldest sweep of this advertiser. */
+  readonly isFirst: boolean;
 }
 
 export interface Problem {
@@ -126,162 +143,120 @@ export interface Problem {
   readonly urgent: boolean;
 }
 
-export interface ProofLimit {
-  readonly ms: number;
-  /** False: scheduled rechecks are off, and only an operator starts one. */
-  readonly isScheduled: boolean;
-}
-
-/** What the facts are held against; null is no limit. */
-export interface AdvertiserLimits {
+/** What the facts are held against; null is no limit, also where nothing runs by schedule. */
+export interface Limits {
+  /** Polls must have reached the end of the list within this time. */
   readonly staleAfterMs: number | null;
-  readonly proofLimit: ProofLimit | null;
+  /** Every id must have been read again within this time. */
+  readonly proofLimitMs: number | null;
+  /** Every stored byte must have been read again within this time. */
   readonly verifyWithinMs: number | null;
-  /** Its reading waits for a dependency, which is a problem of its own. */
-  readonly isWaiting: boolean;
 }
 
+/** A download that is due, or an erasure that is open, for longer is a problem: with a worker running, it takes minutes. */
 const overdueMs = 3_600_000;
 
-/** An erasure that is open for longer than this is a problem: with a worker running, it finishes within minutes. */
-const erasingMs = 3_600_000;
-
-export function toAdvertiserProblems(a: AdvertiserStatus, now: Date, limits: AdvertiserLimits): Problem[] {
-  const { staleAfterMs, verifyWithinMs, isWaiting } = limits;
+/** `isWaiting`: reading waits for a dependency, which is a problem of its own. */
+export function toAdvertiserProblems(a: AdvertiserStatus, now: Date, limits: Limits, isWaiting: boolean): Problem[] {
   const problems: Problem[] = [];
   const add = (what: string, command: string, urgent = false) =>
     problems.push({ advertiser: a.name, what, command, urgent });
-  const since = (at: Date) => now.getTime() - at.getTime();
-  if (a.halt?.kind === 'mismatch') add(`Halted: ${a.halt.reason}`, `intake unhalt --advertiser ${a.name}`, true);
-  if (a.halt?.kind === 'refused') {
-    add(`Halted: ${a.halt.reason} It is tried again every few minutes.`, 'intake doctor', true);
-  }
-  if (a.readAt === null && a.halt === null && !isWaiting) {
-    const isBegun = a.lastSweep?.state === 'running';
+  const { halt, readAt, oldestDueAt, erasingSince, lastSweep } = a;
+  const since = (at: Date | null) => (at === null ? 0 : now.getTime() - at.getTime());
+  const isOver = (at: Date | null, limitMs: number | null) => limitMs !== null && since(at) > limitMs;
+  const isRead = halt === null && !isWaiting;
+  if (halt?.kind === 'mismatch') add(`Halted: ${halt.reason}`, `intake unhalt --advertiser ${a.name}`, true);
+  if (halt?.kind === 'refused')
+    add(`Halted: ${halt.reason} It is tried again every few minutes.`, 'intake doctor', true);
+  if (isRead && readAt === null) {
+    const isBegun = lastSweep?.state === 'running';
     add(isBegun ? 'The first sweep has not finished.' : 'Nothing has been read yet.', 'intake sync', true);
   }
-  if (a.readAt !== null && a.halt === null && !isWaiting && staleAfterMs !== null && since(a.readAt) > staleAfterMs) {
-    add(`Nothing has been read for ${formatSpan(since(a.readAt))}: is a worker running?`, 'intake doctor', true);
+  if (isRead && isOver(readAt, limits.staleAfterMs))
+    add(`Nothing has been read for ${formatSpan(since(readAt))}: is a worker running?`, 'intake doctor', true);
+  if (halt === null && isOver(oldestDueAt, overdueMs)) {
+    const oldest = formatSpan(since(oldestDueAt));
+    add(`${formatCount(a.due, 'file')} could be fetched, the oldest for ${oldest}.`, 'intake sync', true);
   }
-  if (a.oldestDueAt !== null && a.halt === null && since(a.oldestDueAt) > overdueMs) {
-    add(
-      `${formatCount(a.due, 'file')} could be fetched, the oldest for ${formatSpan(since(a.oldestDueAt))}.`,
-      'intake sync',
-      true,
-    );
-  }
-  for (const { id, reason, since, tries } of a.unreadable) {
-    add(
-      `Id ${id} could not be read since ${since.toISOString()} (${tries} tries): ${reason.replace(/\.$/, '')}.`,
-      `intake accept-unreadable ${id}`,
-    );
+  for (const { id, reason, since: from, tries } of a.unreadable) {
+    const what = `Id ${id} could not be read since ${from.toISOString()} (${tries} tries)`;
+    add(`${what}: ${reason.replace(/\.$/, '')}.`, `intake accept-unreadable ${id}`);
   }
   const silence = toUnusualSilence(a.submittedAt, now.getTime());
   if (silence) {
-    add(
-      `No application for ${formatSpan(silence.silentForMs)}, where the longest pause was ${formatSpan(silence.longestUsualMs)}: look at the source.`,
-      'intake sync --recheck',
-    );
+    const [silent, usual] = [silence.silentForMs, silence.longestUsualMs].map((ms) => formatSpan(ms));
+    const what = `No application for ${silent}, where the longest pause was ${usual}: look at the source.`;
+    add(what, 'intake sync --recheck');
   }
-  if (a.quarantined > 0) {
-    const wait = a.quarantined === 1 ? 'has no usable id and waits' : 'have no usable id and wait';
-    add(`${formatCount(a.quarantined, 'element')} of the list ${wait} in quarantine.`, 'intake quarantine list');
-  }
-  if (a.unkept > 0) {
+  if (a.quarantined > 0)
     add(
-      `The quarantine is full; at least ${formatCount(a.unkept, 'element')} of the list could not be kept: ask the source why they have no id.`,
+      `In quarantine without a usable id: ${formatCount(a.quarantined, 'element')} of the list.`,
       'intake quarantine list',
-      true,
     );
+  if (a.unkept > 0) {
+    const elements = formatCount(a.unkept, 'element');
+    const what = `The quarantine is full; at least ${elements} of the list could not be kept: ask the source why they have no id.`;
+    add(what, 'intake quarantine list', true);
   }
   if (a.retentionDue !== null) {
-    add(
-      `RETENTION would erase ${formatCount(a.retentionDue, 'record')} at once; nothing was erased.`,
-      `intake erase --retention --dry-run --advertiser ${a.name}`,
-    );
+    const what = `RETENTION would erase ${formatCount(a.retentionDue, 'record')} at once; nothing was erased.`;
+    add(what, `intake erase --retention --dry-run --advertiser ${a.name}`);
   }
-  if (a.erasingSince !== null && a.erasingTrouble !== null) {
-    const when = formatMoment(a.erasingSince.getTime());
+  if (erasingSince !== null && a.erasingTrouble !== null) {
+    const when = formatMoment(erasingSince.getTime());
     add(`An erasure of ${when} is not complete, its files are not deleted: ${a.erasingTrouble}`, 'intake doctor');
-  } else if (a.erasingSince !== null && since(a.erasingSince) > erasingMs) {
-    add(
-      `An erasure has been unfinished for ${formatSpan(since(a.erasingSince))}: is a worker running?`,
-      'intake doctor',
-    );
+  } else if (isOver(erasingSince, overdueMs)) {
+    const span = formatSpan(since(erasingSince));
+    add(`An erasure has been unfinished for ${span}: is a worker running?`, 'intake doctor');
   }
-  if (a.unreadableScreens > 0) {
-    const screens = formatCount(a.unreadableScreens, 'screen is', 'screens are');
-    add(`${screens} stored and cannot be read.`, 'intake reparse');
-  }
-  if (a.damagedBlobs > 0) {
-    const [which, have] =
-      a.damagedBlobs === 1
-        ? ['One stored file was', 'has']
-        : [`${formatCount(a.damagedBlobs, 'stored file')} were`, 'have'];
-    add(
-      `${which} found damaged or gone and ${have} not been fetched again yet; files that were given up need intake retry first.`,
-      'intake sync',
-    );
-  }
-  for (const files of [
-    a.keptInfected > 0 && formatCount(a.keptInfected, 'infected file is', 'infected files are'),
-    a.keptDeleted > 0 && formatCount(a.keptDeleted, 'file is', 'files are'),
-  ]) {
-    const kept = `${files} deleted, but the storage keeps versions and does not let Intake delete them.`;
-    if (files) add(kept, 'intake doctor');
-  }
-  if (a.withheld > 0) {
-    const files = formatCount(a.withheld, 'file is', 'files are');
-    add(`${files} not fetched until the virus flag (HasVirus) can be read: ask the source.`, 'intake sync --recheck');
-  }
-  for (const state of ['given_up', 'rejected'] as const) {
-    const count = (a.attachments[state] ?? 0) - (state === 'rejected' ? a.withheld : 0);
-    const files = formatCount(count, 'file is', 'files are');
-    if (count > 0) add(`${files} ${state.replace('_', ' ')}.`, `intake retry --state ${state}`);
-  }
-  problems.push(...toCoverageProblems(a, now, limits.proofLimit));
+  const files = (count: number, what: string, command: string) =>
+    count > 0 && add(`${formatCount(count, 'file is', 'files are')} ${what}.`, command);
+  if (a.unreadableScreens > 0)
+    add(`${formatCount(a.unreadableScreens, 'screen is', 'screens are')} stored and cannot be read.`, 'intake reparse');
+  const damaged = 'damaged or gone and not fetched again yet; files that were given up need intake retry first';
+  files(a.damagedBlobs, damaged, 'intake sync');
+  const kept =
+    'deleted, but the storage keeps versions and does not let Intake delete them: infected, erased or unused';
+  files(a.keptDeleted, kept, 'intake doctor');
+  const withheld = 'not fetched until the virus flag (HasVirus) can be read: ask the source';
+  files(a.withheld, withheld, 'intake sync --recheck');
+  files(a.attachments['given_up'] ?? 0, 'given up', 'intake retry --state given_up');
+  files((a.attachments['rejected'] ?? 0) - a.withheld, 'rejected', 'intake retry --state rejected');
+  const doubt = findCoverageProblem(a, now, limits.proofLimitMs);
+  if (doubt !== null) add(...doubt);
   // Otherwise the user who opens a damaged file would be the first to notice.
-  const unreadMs = a.verifiedSince === null ? 0 : since(a.verifiedSince);
-  if (verifyWithinMs !== null && unreadMs > verifyWithinMs) {
-    add(
-      `Stored bytes have not been read again for ${formatSpan(unreadMs)}, the limit is ${formatSpan(verifyWithinMs)} (VERIFY_WITHIN).`,
-      `intake verify --full --advertiser ${a.name}`,
-    );
+  if (limits.verifyWithinMs !== null && isOver(a.verifiedSince, limits.verifyWithinMs)) {
+    const [age, limit] = [since(a.verifiedSince), limits.verifyWithinMs].map((ms) => formatSpan(ms));
+    const what = `Stored bytes have not been read again for ${age}, the limit is ${limit} (VERIFY_WITHIN).`;
+    add(what, `intake verify --full --advertiser ${a.name}`);
   }
   return problems;
 }
 
 /** The most serious problem with an account's completeness. None for an account that was never read: it already has a problem. */
-function toCoverageProblems(a: AdvertiserStatus, now: Date, limit: ProofLimit | null): Problem[] {
-  const problem = (what: string, command: string, urgent: boolean): Problem[] => [
-    { advertiser: a.name, what, command, urgent },
-  ];
-  const { coverage, lastSweep, openRanges } = a;
-  if (a.readAt === null) return [];
-  if (coverage === null && lastSweep?.state === 'running') {
-    return problem('The first sweep has not finished; nothing is proven yet.', 'intake status --watch', false);
-  }
+function findCoverageProblem(
+  { halt, readAt, coverage, lastSweep, openRanges }: AdvertiserStatus,
+  now: Date,
+  limitMs: number | null,
+): [what: string, command: string, urgent?: boolean] | null {
+  if (readAt === null) return null;
+  if (coverage === null && lastSweep?.state === 'running')
+    return ['The first sweep has not finished; nothing is proven yet.', 'intake status --watch'];
   if (coverage === null || coverage.certificate === 'unproven') {
     const open = openRanges > 0 ? ` (${formatCount(openRanges, 'range')} of ids open)` : '';
     const reason = coverage?.reason ?? 'nothing was read to its end yet';
     const command = reason === tooManyAbsent ? 'intake accept-deletions' : 'intake backfill --gaps';
-    return problem(`Completeness is not proven: ${reason}${open}.`, command, true);
+    return [`Completeness is not proven: ${reason}${open}.`, command, true];
   }
   const ageMs = now.getTime() - coverage.asOf.getTime();
-  if (limit !== null && a.halt === null && ageMs > limit.ms) {
-    const why = limit.isScheduled ? 'no recheck has completed since' : 'rechecks are off (RECHECK_SCHEDULE)';
-    return problem(
-      `The last proof is ${formatSpan(ageMs)} old, the limit is ${formatSpan(limit.ms)}: ${why}.`,
-      'intake sync --recheck',
-      true,
-    );
+  if (limitMs !== null && halt === null && ageMs > limitMs) {
+    const what = `The last proof is ${formatSpan(ageMs)} old, the limit is ${formatSpan(limitMs)}`;
+    return [`${what}: no recheck has completed since (RECHECK_SCHEDULE).`, 'intake sync --recheck', true];
   }
-  if (coverage.risk === 'doubt') {
-    return problem(`Completeness is in doubt: ${coverage.reason}.`, 'intake sync --recheck', false);
-  }
+  if (coverage.risk === 'doubt') return [`Completeness is in doubt: ${coverage.reason}.`, 'intake sync --recheck'];
   // Dates cannot prove completeness, so a backfill by date always ends in doubt. That says nothing about the account.
-  if (lastSweep?.certificate === 'unproven' || (lastSweep?.purpose === 'live' && lastSweep.risk === 'doubt')) {
-    return problem(`The last sweep is in doubt: ${lastSweep.reason}.`, 'intake sync --recheck', false);
-  }
-  return [];
+  const isPollInDoubt = lastSweep?.purpose === 'live' && lastSweep.risk === 'doubt';
+  if (lastSweep !== null && (lastSweep.certificate === 'unproven' || isPollInDoubt))
+    return [`The last sweep is in doubt: ${lastSweep.reason}.`, 'intake sync --recheck'];
+  return null;
 }

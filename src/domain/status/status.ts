@@ -3,18 +3,12 @@
 import { formatCount, formatMoment, formatSpan } from '../format.ts';
 import { describeSchema, isUsable, type Schema } from '../schema.ts';
 import type { Dependency, Wait } from '../trouble.ts';
-import { type AdvertiserStatus, type Problem, type ProofLimit, toAdvertiserProblems } from './advertiser-status.ts';
-import { toWebhookProblems, type WebhookStatus } from './webhook-status.ts';
+import { toWebhookProblems, type WebhookStatus } from '../webhook.ts';
+import { type AdvertiserStatus, type Limits, type Problem, toAdvertiserProblems } from './advertiser-status.ts';
 
-export interface Status {
+export interface Status extends Limits {
   readonly at: Date;
   readonly headline: string;
-  /** Polls must have reached the end of the list within this time; null where nothing polls by schedule. */
-  readonly staleAfterMs: number | null;
-  /** Every id must have been read again within this time; null without a limit. */
-  readonly proofLimitMs: number | null;
-  /** Every stored byte must have been read again within this time; null without a limit. */
-  readonly verifyWithinMs: number | null;
   readonly problems: readonly Problem[];
   readonly waits: readonly Wait[];
   readonly webhooks: readonly WebhookStatus[];
@@ -30,39 +24,34 @@ export interface ExtractStatus {
 }
 
 /** What the status needs besides the advertisers. Where one is absent, nothing is known or nothing is a limit. */
-interface CommonFacts extends Pick<Status, 'staleAfterMs' | 'verifyWithinMs' | 'waits' | 'webhooks' | 'extract'> {
-  readonly schema: Schema;
-  readonly proofLimit: ProofLimit;
-}
+type CommonFacts = Omit<Status, 'at' | 'headline' | 'problems' | 'advertisers'> & { readonly schema: Schema };
+
+const nothingKnown = {
+  staleAfterMs: null,
+  proofLimitMs: null,
+  verifyWithinMs: null,
+  waits: [],
+  webhooks: [],
+  extract: null,
+};
 
 /** Combines the facts and the problems that follow from them, urgent problems first. */
 export function toStatus(
   at: Date,
   advertisers: readonly AdvertiserStatus[],
-  { schema, proofLimit, ...facts }: Partial<CommonFacts> = {},
+  { schema, ...known }: Partial<CommonFacts> = {},
 ): Status {
-  const { staleAfterMs = null, verifyWithinMs = null, waits = [], webhooks = [], extract = null } = facts;
+  const facts = { ...nothingKnown, ...known };
+  const { waits, webhooks, extract } = facts;
   const awaited = new Set(waits.flatMap(({ task, advertiser }) => (task === 'reading' ? [advertiser] : [])));
-  const limits = { staleAfterMs, proofLimit: proofLimit ?? null, verifyWithinMs };
   const problems = [
     ...(schema === undefined ? [] : toSchemaProblems(schema)),
     ...toWaitProblems(waits, at),
-    ...advertisers.flatMap((one) => toAdvertiserProblems(one, at, { ...limits, isWaiting: awaited.has(one.name) })),
-    ...webhooks.flatMap((webhook): Problem[] => toWebhookProblems(webhook, at)),
+    ...advertisers.flatMap((one) => toAdvertiserProblems(one, at, facts, awaited.has(one.name))),
+    ...webhooks.flatMap((webhook) => toWebhookProblems(webhook, at)),
     ...(extract === null ? [] : toExtractProblems(extract, at)),
   ].sort((a, b) => Number(b.urgent) - Number(a.urgent));
-  return {
-    at,
-    headline: toHeadline(advertisers, problems),
-    staleAfterMs,
-    proofLimitMs: proofLimit?.ms ?? null,
-    verifyWithinMs,
-    problems,
-    waits,
-    webhooks,
-    extract,
-    advertisers,
-  };
+  return { at, headline: toHeadline(advertisers, problems), ...facts, problems, advertisers };
 }
 
 function toSchemaProblems(schema: Schema): Problem[] {
@@ -90,9 +79,11 @@ function toWaitProblems(waits: readonly Wait[], now: Date): Problem[] {
     const since = Math.min(...same.map((wait) => wait.since.getTime()));
     const isDeletion = task === 'deletion';
     const who = isDeletion ? 'Deletion has been waiting for the storage' : waitWords[dependency];
+    const left = isDeletion ? 'Infected, erased or unused files are still there. ' : '';
+    const many = same.length > 1 ? ` (${same.length} advertisers)` : '';
     return {
       advertiser: same.length === 1 ? advertiser : null,
-      what: `${who} since ${formatMoment(since)}${same.length > 1 ? ` (${same.length} advertisers)` : ''}: ${isDeletion ? 'Infected, erased or unused files are still there. ' : ''}${reason}`,
+      what: `${who} since ${formatMoment(since)}${many}: ${left}${reason}`,
       command: 'intake doctor',
       urgent: now.getTime() - since >= urgentWaitMs,
     };

@@ -1,9 +1,9 @@
 // The endpoints of webhooks: how far each has taken an advertiser's events, and why it waits. A row is written under the lease of its
 // endpoint, so that a paused worker cannot move the position of its successor.
 
-import { mostCounted, type WebhookStatus } from '../../domain/status/webhook-status.ts';
 import { LeaseLost } from '../../domain/trouble.ts';
 import type { Detail, Failing, WebhookEvent } from '../../domain/webhook.ts';
+import { mostCounted, type WebhookStatus } from '../../domain/webhook.ts';
 import { isAhead } from '../postgres/clock.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Lease } from './leases.ts';

@@ -1,6 +1,6 @@
 // The data of the charts and of the table of sweeps, one statement each, from rows that exist anyway: no sampling, no extra storage.
 // Postgres groups times into hours; this file fills in empty hours, so that a pause is visible.
-import type { History, Hour, RecentSweep } from '../../domain/status/history.ts';
+import type { History, Hour, RecentSweep } from '../../domain/status/advertiser-status.ts';
 import type { Queryable } from '../postgres/database.ts';
 import { sweepFacts } from './status.ts';
 

@@ -2,7 +2,7 @@
 
 import { mostQuarantined } from '../../domain/application.ts';
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
-import type { AdvertiserFacts, AdvertiserStatus, SweepStatus } from '../../domain/status/advertiser-status.ts';
+import type { AdvertiserFacts, AdvertiserStatus, SweepFacts } from '../../domain/status/advertiser-status.ts';
 import { arrivalSample } from '../../domain/status/silence.ts';
 import { volatileNames } from '../applications/volatile.ts';
 import { isDue, listReadAt } from '../files/download-queue.ts';
@@ -38,8 +38,8 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
          AS tallies,
        q.due, q.oldest_due_at AS "oldestDueAt",
        (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND ${isUnrepaired})::int AS "damagedBlobs",
-       (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND b.kept_versions > 0 AND b.state = 'infected')::int AS "keptInfected",
-       (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND b.kept_versions > 0 AND b.state = 'deleting')::int AS "keptDeleted",
+       (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND b.kept_versions > 0 AND b.state IN ('infected', 'deleting'))::int
+         AS "keptDeleted",
        (SELECT min(u.verified_at) FROM intake.blobs u WHERE u.advertiser_id = v.advertiser_id AND u.state = 'stored') AS "verifiedSince",
        (SELECT count(*) FROM intake.quarantine q WHERE q.advertiser_id = v.advertiser_id AND resolved_at IS NULL)::int AS quarantined,
        ${volatileNames('v.advertiser_id')} AS volatile,
@@ -111,19 +111,16 @@ type StatusRow = AdvertiserFacts &
   Columns<'advertisers', 'halt_kind' | 'reason' | 'halted_at'> &
   OrNull<Columns<'cursors', 'after_id' | 'as_of'>> &
   Pick<Conclusion, 'certificate' | 'risk'> & {
-    volatile: string[];
     tallies: Record<string, number> | null;
-    submittedAt: number[];
     unreadable_ids: [id: string, reason: string, since: string, tries: number][] | null;
     coverage_reason: string;
     covered_at: Date | null;
     complete_through: Date | null;
   };
 
-async function loadLastSweeps(db: Queryable): Promise<Map<bigint, SweepStatus>> {
-  const rows = await db.query<SweepStatus & { advertiserId: bigint }>(
-    `SELECT s.advertiser_id AS "advertiserId", ${sweepFacts},
-       (SELECT count(*) FROM intake.gaps g WHERE g.advertiser_id = s.advertiser_id AND g.sweep_id = s.sweep_id)::int AS "openGaps"
+async function loadLastSweeps(db: Queryable): Promise<Map<bigint, SweepFacts>> {
+  const rows = await db.query<SweepFacts & { advertiserId: bigint }>(
+    `SELECT s.advertiser_id AS "advertiserId", ${sweepFacts}
      FROM intake.advertisers v CROSS JOIN LATERAL (SELECT * FROM intake.sweeps w WHERE w.advertiser_id = v.advertiser_id
        AND w.state <> 'dropped' ORDER BY w.sweep_id DESC LIMIT 1) AS s`,
   );

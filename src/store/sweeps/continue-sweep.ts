@@ -1,10 +1,10 @@
 // Loads what a sweep needs before its first request: ranges that were left open, where a poll begins, and which ids are stored.
 
-import type { KnownIds } from '../../domain/coverage/ask.ts';
-import type { AuditPlace } from '../../domain/coverage/audit.ts';
-import type { Covered } from '../../domain/coverage/covered.ts';
+import type { KnownIds } from '../../domain/coverage/coverage.ts';
+import type { Covered } from '../../domain/coverage/position.ts';
 import { nearestPosition, type Position, rising, toRange } from '../../domain/coverage/position.ts';
 import type { KnownPages } from '../../domain/coverage/state.ts';
+import type { AuditPlace } from '../../domain/coverage/witness.ts';
 import type { Lane } from '../accounts/leases.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';

@@ -1,7 +1,7 @@
 // The tables of sweeps: the sweeps, their open ranges, and the certificates of what they closed (coverage).
 
 import type { Conclusion, SweepEnd } from '../../domain/coverage/certificate.ts';
-import { type Covered, withRange } from '../../domain/coverage/covered.ts';
+import { type Covered, withRange } from '../../domain/coverage/position.ts';
 import type { LackingId } from '../../domain/coverage/question.ts';
 import type { Verdict } from '../../domain/evidence/explain.ts';
 import type { ExportedCertificate, LineBody } from '../../domain/evidence/record.ts';

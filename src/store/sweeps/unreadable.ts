@@ -1,6 +1,6 @@
 // The table of ids for which the source fails while it serves others. Each is an open range of one id, and is requested again after a pause
 // that doubles. An operator can accept that one cannot be read.
-import type { Covered } from '../../domain/coverage/covered.ts';
+import type { Covered } from '../../domain/coverage/position.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 
 /** The pause before the next try: a minute, twice as long after each failure, a day at most. */

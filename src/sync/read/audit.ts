@@ -1,8 +1,9 @@
 // Audits are requests between sweeps, at a random place or by date. They prove nothing and can only contradict: a source that hides an
 // application from the requests of a sweep may show it in these. One hidden application ends every certificate that covers it.
-import { auditQuestions, auditSize, lackingIds } from '../../domain/coverage/audit.ts';
+
 import { isSingle } from '../../domain/coverage/position.ts';
 import { aloneQuestion, dateSlackSeconds, type Question } from '../../domain/coverage/question.ts';
+import { auditQuestions, auditSize, lackingIds } from '../../domain/coverage/witness.ts';
 import { toAuditBody } from '../../domain/evidence/record.ts';
 import { compared, createAsker } from './ask-source.ts';
 import { type Asker, commitAnswer, toReadPage } from './commit-answer.ts';

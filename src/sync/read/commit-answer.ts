@@ -1,7 +1,6 @@
 // Commits the applications of an answer: compares its page with the stored rows (reads) and writes the difference, again if the rows have
 // changed in between. ask-source.ts has already checked whose data the answer holds.
-import { coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
-import { contains } from '../../domain/coverage/position.ts';
+import { contains, coveredOf, rangeOf } from '../../domain/coverage/position.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { PageProgress, PageSummary } from '../../store/applications/commit-page.ts';

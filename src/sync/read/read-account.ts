@@ -1,6 +1,5 @@
 // What a command reads of one account: `intake sync` in the live lane, `intake backfill` in a lane of its own, beside a live worker.
-import { coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
-import { wholeAxis } from '../../domain/coverage/position.ts';
+import { coveredOf, rangeOf, wholeAxis } from '../../domain/coverage/position.ts';
 import type { Lane } from '../../store/accounts/leases.ts';
 import type { ReadRange } from '../../store/sweeps/sweeps.ts';
 import { haltIfRefused, holdLane, type LaneHolder, requireIdentity } from '../accounts/held-lane.ts';

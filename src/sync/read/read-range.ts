@@ -1,11 +1,10 @@
 // Reads a range of ids or of dates: domain/coverage and domain/dates decide what to ask and what an answer proves; here their state becomes
 // rows, and rows become their state.
-import { ask, type KnownIds } from '../../domain/coverage/ask.ts';
+
 import type { SweepEnd } from '../../domain/coverage/certificate.ts';
-import { begin, renew, shareRead } from '../../domain/coverage/coverage.ts';
-import { type Covered, coveredOf } from '../../domain/coverage/covered.ts';
+import { ask, begin, type KnownIds, renew, shareRead } from '../../domain/coverage/coverage.ts';
 import { learn } from '../../domain/coverage/learn.ts';
-import { firstPosition, lowerBound, wholeAxis } from '../../domain/coverage/position.ts';
+import { type Covered, coveredOf, firstPosition, lowerBound, wholeAxis } from '../../domain/coverage/position.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import type { Facts, OpenRange, Plan, State } from '../../domain/coverage/state.ts';
 import { decode, encode, isUnreadable } from '../../domain/coverage/state.ts';

@@ -1,8 +1,15 @@
 // The read tasks of an account: read new applications, read earlier ones again, and ask again for ids that could not be read. `intake sync`
 // and the worker run the same tasks.
 import { noneShown } from '../../domain/coverage/certificate.ts';
-import { coveredOf, rangeOf } from '../../domain/coverage/covered.ts';
-import { firstPosition, type IdRange, isSingle, lastPosition, wholeAxis } from '../../domain/coverage/position.ts';
+import {
+  coveredOf,
+  firstPosition,
+  type IdRange,
+  isSingle,
+  lastPosition,
+  rangeOf,
+  wholeAxis,
+} from '../../domain/coverage/position.ts';
 import { aloneQuestion } from '../../domain/coverage/question.ts';
 import { NotBelieved } from '../../domain/trouble.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';

@@ -6,8 +6,8 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { AdvertiserStatus } from '../../domain/status/advertiser-status.ts';
 import { toUnusualSilence } from '../../domain/status/silence.ts';
 import { isHealthy, type Status } from '../../domain/status/status.ts';
-import { toWebhookLagMs, toWebhookState, type WebhookStatus } from '../../domain/status/webhook-status.ts';
 import { version } from '../../domain/version.ts';
+import { toWebhookLagMs, toWebhookState, type WebhookStatus } from '../../domain/webhook.ts';
 import { fileOutcomes, type Pass } from '../../sync/worker/pass.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;

@@ -2,7 +2,7 @@
 // never a person. `intake prove --export` writes the questions and answers themselves.
 
 import { html } from 'hono/html';
-import type { Covered } from '../../domain/coverage/covered.ts';
+import type { Covered } from '../../domain/coverage/position.ts';
 import { type CurrentProof, type Explanation, explain, type Verdict } from '../../domain/evidence/explain.ts';
 import { formatCount } from '../../domain/format.ts';
 import { type Html, renderDocument, renderHeadline, renderResult, renderTable, toUtc } from './page.ts';

@@ -9,7 +9,7 @@ import { HTTPException } from 'hono/http-exception';
 import { secureHeaders } from 'hono/secure-headers';
 import { auth } from 'hono/utils/basic-auth';
 import { toJson } from '../../domain/format.ts';
-import type { History } from '../../domain/status/history.ts';
+import type { History } from '../../domain/status/advertiser-status.ts';
 import { type Status, toReport } from '../../domain/status/status.ts';
 import { Trouble, type Wait } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';

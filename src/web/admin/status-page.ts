@@ -3,6 +3,7 @@
 
 import { html } from 'hono/html';
 import { formatCount, formatSpan } from '../../domain/format.ts';
+import type { History } from '../../domain/status/advertiser-status.ts';
 import {
   type AdvertiserStatus,
   type CoverageStatus,
@@ -10,9 +11,8 @@ import {
   toSweepName,
   toSweepResult,
 } from '../../domain/status/advertiser-status.ts';
-import type { History } from '../../domain/status/history.ts';
 import { isHealthy, type Status } from '../../domain/status/status.ts';
-import { toWebhookLagMs, toWebhookState } from '../../domain/status/webhook-status.ts';
+import { toWebhookLagMs, toWebhookState } from '../../domain/webhook.ts';
 import {
   type Html,
   type Mood,

@@ -1,7 +1,7 @@
 // Which stored ids the store says a page lacks, compared with the rule as a plain function on random pages.
 import { createSecretKey } from 'node:crypto';
 import { expect } from 'vitest';
-import type { Covered } from '../../../src/domain/coverage/covered.ts';
+import type { Covered } from '../../../src/domain/coverage/position.ts';
 import { type LackingId, mostLacking } from '../../../src/domain/coverage/question.ts';
 import { diffPage, loadSurroundings, type ReadPage } from '../../../src/store/applications/diff-page.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';

@@ -30,10 +30,9 @@ export function createFilled() {
   });
   metrics.observePass({ pass: 'live', outcome: 'failed', durationMs: 5, kind: 'refused' });
   metrics.observePass({ pass: 'webhooks', outcome: 'done', durationMs: 5, delivered: 6 });
-  const proofLimit = { ms: 173_400_000, isScheduled: true };
   const status = toStatus(at, [advertiser], {
     staleAfterMs: 1_200_000,
-    proofLimit,
+    proofLimitMs: 173_400_000,
     verifyWithinMs: 30 * 86_400_000,
     extract: {
       location: 's3://analytics/intake',

@@ -1,8 +1,14 @@
 // The set of ranges that were read, held against a plain list that says of every id which sweep was the last.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Covered, coveredOf, isTiled, rangeOf, withRange } from '../../../src/domain/coverage/covered.ts';
-import { lastPosition } from '../../../src/domain/coverage/position.ts';
+import {
+  type Covered,
+  coveredOf,
+  isTiled,
+  lastPosition,
+  rangeOf,
+  withRange,
+} from '../../../src/domain/coverage/position.ts';
 
 interface Read extends Covered {
   readonly name: string;

@@ -1,7 +1,6 @@
 // The rules of docs/coverage.md, each on a small server whose behaviour is written out here.
 import { describe, expect, test } from 'vitest';
-import { ask } from '../../../src/domain/coverage/ask.ts';
-import { begin, renew } from '../../../src/domain/coverage/coverage.ts';
+import { ask, begin, renew } from '../../../src/domain/coverage/coverage.ts';
 import { learn } from '../../../src/domain/coverage/learn.ts';
 import { contains, lastPosition, type Position } from '../../../src/domain/coverage/position.ts';
 import type { Answer, ListedRow, PageAnswer, Question } from '../../../src/domain/coverage/question.ts';
