@@ -1,5 +1,6 @@
 // What is known about an advertiser, and the problems that follow from it.
 
+import type { AttachmentState } from '../application.ts';
 import { type Conclusion, tooManyAbsent } from '../coverage/certificate.ts';
 import { formatCount, formatMoment, formatSpan } from '../format.ts';
 import { toUnusualSilence } from './silence.ts';
@@ -50,7 +51,7 @@ export interface AdvertiserStatus extends AdvertiserFacts {
   readonly notThere: number;
   /** Queued downloads whose claim has expired: a process ended while it fetched them. */
   readonly suspects: number;
-  readonly attachments: Readonly<Record<string, number>>;
+  readonly attachments: Readonly<Partial<Record<AttachmentState, number>>>;
   /** Rejected attachments that wait for a virus flag that can be read. */
   readonly withheld: number;
   readonly blobs: { readonly count: number; readonly bytes: number };
@@ -220,8 +221,8 @@ export function toAdvertiserProblems(a: AdvertiserStatus, now: Date, limits: Lim
   files(a.keptDeleted, kept, 'intake doctor');
   const withheld = 'not fetched until the virus flag (HasVirus) can be read: ask the source';
   files(a.withheld, withheld, 'intake sync --recheck');
-  files(a.attachments['given_up'] ?? 0, 'given up', 'intake retry --state given_up');
-  files((a.attachments['rejected'] ?? 0) - a.withheld, 'rejected', 'intake retry --state rejected');
+  files(a.attachments.given_up ?? 0, 'given up', 'intake retry --state given_up');
+  files((a.attachments.rejected ?? 0) - a.withheld, 'rejected', 'intake retry --state rejected');
   const doubt = findCoverageProblem(a, now, limits.proofLimitMs);
   if (doubt !== null) add(...doubt);
   // Otherwise the user who opens a damaged file would be the first to notice.

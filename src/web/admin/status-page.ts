@@ -86,7 +86,7 @@ function renderAdvertisers({ advertisers, problems, at }: Status): Html {
 }
 
 /** The final states without bytes that the page does not list as problems: the source has no file, or none that may be stored. */
-const lost = ['infected', 'missing'];
+const lost = ['infected', 'missing'] as const;
 const aboutLost =
   'Intake stores no bytes of infected files, in which the source reports a virus; missing files have been unavailable there for a day. Ask the applicant for them. If the source has a missing file again, run intake retry --state missing.';
 
