@@ -1,8 +1,8 @@
 // Delivery of events to endpoints: every one, in order, at least once, whatever the endpoint or the worker does.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, vi } from 'vitest';
-import { toWebhookState } from '../../src/domain/webhook.ts';
 import type { Answer, EventType } from '../../src/domain/webhook.ts';
+import { toWebhookState } from '../../src/domain/webhook.ts';
 import { loadWebhooks } from '../../src/store/accounts/webhooks.ts';
 import { appendEvents, pruneEvents } from '../../src/store/events.ts';
 import { openDatabase, type Queryable } from '../../src/store/postgres/database.ts';

@@ -36,8 +36,6 @@ export interface AdvertiserFacts {
   readonly openRanges: number;
   /** The greatest delay at which a poll found an application that the source showed late; null when there was none. */
   readonly latenessMs: number | null;
-  /** Submission times in milliseconds since the epoch: the sample that silence.ts needs. */
-  readonly submittedAt: readonly number[];
   /** Members that differ in every answer and therefore are no change. At most 20 are listed. */
   readonly volatile: readonly string[];
 }
@@ -60,6 +58,8 @@ export interface AdvertiserStatus extends AdvertiserFacts {
   /** Sweeps that were interrupted and will continue automatically. */
   readonly unfinished: readonly { readonly purpose: string; readonly startedAt: Date; readonly reason: string }[];
   readonly coverage: CoverageStatus | null;
+  /** Submission times in milliseconds since the epoch: the sample that silence.ts needs. */
+  readonly submittedAt: readonly number[];
   /** Ids for which the source fails while it serves others, and that no operator has accepted. */
   readonly unreadable: readonly {
     readonly id: bigint;

@@ -112,6 +112,7 @@ type StatusRow = AdvertiserFacts &
   OrNull<Columns<'cursors', 'after_id' | 'as_of'>> &
   Pick<Conclusion, 'certificate' | 'risk'> & {
     tallies: Record<string, number> | null;
+    submittedAt: number[];
     unreadable_ids: [id: string, reason: string, since: string, tries: number][] | null;
     coverage_reason: string;
     covered_at: Date | null;

@@ -85,9 +85,7 @@ describe('infected files', () => {
     await intake.sweep(true);
     const keeping = { ...intake.blobs, delete: intake.keeping };
     await deleteDue({ store: intake.store, blobs: keeping }, AbortSignal.timeout(600_000));
-    expect(await loadProblems(intake)).toMatchObject([
-      { what: expect.stringContaining('1 infected file is deleted, but') },
-    ]);
+    expect(await loadProblems(intake)).toMatchObject([{ what: expect.stringContaining('1 file is deleted, but') }]);
     await verifyAt(intake, { amount: { share: 0 } });
     expect(await loadProblems(intake)).toEqual([]);
   });
