@@ -54,7 +54,7 @@ export async function readIds(deps: SweepDeps, request: SweepRequest, plan: Part
         lacked: learned.lacked,
         unreadable: [...new Set(open).difference(new Set(state.open))]
           .filter(isUnreadable)
-          .map(({ from, stuck }) => ({ id: from, reason: stuck ?? '' })),
+          .map(({ from, stuck }) => ({ id: from, reason: stuck })),
         cursor: lane.lease.lane === 'live' && range.high === null ? toReadThrough(learned.state, done) : null,
         ended: done,
         evidence: isProof ? [toAnswerBody(sent, question, answer, learned), ...(done ? [toEndBody(done)] : [])] : [],
