@@ -199,9 +199,9 @@ describe('urgent is', () => {
 
   it('not: an old poll where nothing reads by schedule', () => {
     expect(toStatus(now, [{ ...well, readAt: ago(10_000) }]).problems).toEqual([]);
-    const off = { proofLimit: { ms: 14 * day, isScheduled: false } };
+    const off = { proofLimitMs: 14 * day };
     const old = toStatus(now, [{ ...well, coverage: { ...proven, asOf: ago(15 * 24 * 60) } }], off);
-    expect(old.problems[0]?.what).toContain('The last proof is 15d old, the limit is 14d: rechecks are off');
+    expect(old.problems[0]?.what).toContain('The last proof is 15d old, the limit is 14d: no recheck has completed');
   });
 
   it('put first, whichever account it concerns', () => {
