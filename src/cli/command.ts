@@ -1,8 +1,10 @@
-// Defines what a command is: a value with its help texts, its options and the function it runs.
+// Defines what a command is: a value with its help texts, its options, how their texts are parsed, and the function it runs.
 // Command files import heavy modules inside `run`, so that `--help` stays quick.
 
 import { Command, Option as CommanderOption, Help } from 'commander';
-import type { ExitCode } from './failure.ts';
+import { attachmentKinds } from '../domain/application.ts';
+import { lastPosition } from '../domain/coverage/position.ts';
+import { type ExitCode, Misuse } from './failure.ts';
 import type { Terminal } from './terminal.ts';
 
 /** What every command gets. Commands use neither `process` nor streams directly. */
@@ -111,4 +113,40 @@ function optionDescription(this: Help, option: CommanderOption): string {
 function toExamples(examples: Definition['examples']): string {
   const width = Math.max(...examples.map(([line]) => line.length));
   return ['Examples:', ...examples.map(([line, does]) => `  ${line.padEnd(width)}  ${does}`)].join('\n');
+}
+
+// Parsers of options and arguments. A wrong value throws Misuse before anything starts.
+
+export function toId(text: string, what = 'An application id'): bigint {
+  const id = /^\d{1,19}$/.test(text) ? BigInt(text) : null;
+  if (id === null || id > lastPosition) throw new Misuse(`${what} must be a whole number up to ${lastPosition}.`);
+  return id;
+}
+
+/** One of a few words, whatever their case. */
+export function toWord<const W extends string>(what: string, words: readonly W[], text: string): W {
+  const word = words.find((known) => known.toLowerCase() === text.toLowerCase());
+  if (word === undefined) throw new Misuse(`${what} must be one of ${words.join(', ')}.`);
+  return word;
+}
+
+export const toKind = (text: string) => toWord('The kind', attachmentKinds, text);
+
+export function toCount(option: string, text: string, most = 999_999_999): number {
+  if (/^\d{1,9}$/.test(text) && Number(text) <= most) return Number(text);
+  throw new Misuse(`${option} must be a whole number from 0 to ${most}, not "${text.slice(0, 40)}".`);
+}
+
+/** Parses a time. A day alone stands for its first or last second at +10:00, the source's standard time. */
+export function toSeconds(option: string, text: string, edge: 'start' | 'end'): bigint {
+  const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
+  const hasZone = /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text);
+  const at = Date.parse(isDay ? `${text}T${edge === 'start' ? '00:00:00' : '23:59:59'}+10:00` : text);
+  // Date.parse turns 30 February into a day of March.
+  const day = text.slice(0, 10);
+  const isOnCalendar = new Date(Date.parse(day) || 0).toISOString().startsWith(day);
+  if (Number.isNaN(at) || !isOnCalendar || !(isDay || hasZone)) {
+    throw new Misuse(`${option} must be a day (2026-07-01) or a time with its zone (2026-07-01T09:00:00+10:00).`);
+  }
+  return BigInt(Math.floor(at / 1_000));
 }

@@ -50,7 +50,7 @@ export class Failure extends Error {
     next: string,
     { kept = unchanged, details = {}, cause }: More = {},
   ) {
-    super(happened, cause === undefined ? undefined : { cause });
+    super(happened, { cause });
     this.exitCode = exitCode;
     this.next = next;
     this.kept = kept;
@@ -71,9 +71,10 @@ export class Misuse extends Failure {
   }
 }
 
-/** A file that the user has named and that cannot be used. */
-export function toFileMisuse(file: string, why: string): Misuse {
-  return new Misuse(`${file}: ${why}.`, 'Name another file, or correct its permissions.');
+/** For a file that the user has named and that cannot be used: why, or the error of an attempt to use it. */
+export function toFileMisuse(file: string, why: unknown): Misuse {
+  const reason = typeof why === 'string' ? why : `it cannot be used (${(why as NodeJS.ErrnoException).code})`;
+  return new Misuse(`${file}: ${reason}.`, 'Name another file, or correct its permissions.');
 }
 
 /** The reason of an aborted signal: the user, the supervisor or a closed pipe stopped the command. */

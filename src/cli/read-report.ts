@@ -8,10 +8,7 @@ import { type ExitCode, exitCodes, toFailure } from './failure.ts';
 import { createCrashPoint } from './open.ts';
 import type { Progress } from './terminal.ts';
 
-/**
- * Runs a command and shows its progress: requests and applications found, of a total estimated from the share of ids already read; then
- * files and bytes, of the number queued.
- */
+/** Runs a command and shows its progress: applications, of a total estimated from the share of ids already read, then files. */
 export async function showReadProgress<T>(
   { terminal, env }: Context,
   run: (events: ReadEvents) => Promise<T>,
@@ -19,18 +16,17 @@ export async function showReadProgress<T>(
   using stack = new DisposableStack();
   const applications = stack.use(terminal.openProgress('applications'));
   let files: Progress | null = null;
-  const found = new Map<string, { found: number; total: number | null; requests: number }>();
+  const found = new Map<string, { found: number; total: number; requests: number }>();
   return await run({
     crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
     ending: { exitCode: exitCodes.unhealthy },
     onStep(name, { found: count, share, requests }) {
-      const total = share === null || share < 0.01 ? null : Math.round(count / share);
+      const total = share === null || share < 0.01 ? Number.NaN : Math.round(count / share);
       found.set(name, { found: count, total, requests });
-      const all = [...found.values()];
-      const done = sumOf(all, 'found');
-      const asked = formatCount(sumOf(all, 'requests'), 'request');
-      const expected = all.some((one) => one.total === null) ? null : sumOf(all, 'total');
-      applications.update(done, expected, done === expected ? `${asked}, checking that none is missing` : asked);
+      const sum = (member: 'found' | 'total' | 'requests') => found.values().reduce((all, one) => all + one[member], 0);
+      const asked = formatCount(sum('requests'), 'request');
+      const detail = sum('found') === sum('total') ? `${asked}, checking that none is missing` : asked;
+      applications.update(sum('found'), Number.isNaN(sum('total')) ? null : sum('total'), detail);
     },
     onFiles({ stored, infected, missing, rejected, givenUp, bytes }, queued) {
       if (files === null) {
@@ -40,10 +36,10 @@ export async function showReadProgress<T>(
       const done = stored + infected + missing + rejected + givenUp;
       files.update(done, Math.max(done, queued), formatBytes(bytes));
     },
-    onWait: (name, trouble, waitMs, attempt) =>
-      terminal.note(
-        `${name}: ${trouble.message} Attempt ${attempt} failed. Trying again in ${Math.ceil(waitMs / 1_000)} s.`,
-      ),
+    onWait(name, trouble, waitMs, attempt) {
+      const next = `Attempt ${attempt} failed. Trying again in ${Math.ceil(waitMs / 1_000)} s.`;
+      terminal.note(`${name}: ${trouble.message} ${next}`);
+    },
   });
 }
 
@@ -55,9 +51,10 @@ export function reportOutcomes({ signal, terminal }: Context, outcome: ReadOutco
   const [only] = failures;
   if (only && outcomes.length === 1 && outcomes[0]?.account === null) throw only;
   const jsonFiles = filesTrouble === null ? files : { trouble: toMessage(filesTrouble) };
-  terminal.result({ advertisers: outcomes.map(toJsonOutcome), files: jsonFiles }, () =>
-    [...outcomes.map(renderOutcome), ...renderFiles(outcome)].join('\n'),
-  );
+  terminal.result({ advertisers: outcomes.map(toJsonOutcome), files: jsonFiles }, () => [
+    ...outcomes.flatMap(renderOutcome),
+    renderFiles(outcome),
+  ]);
   for (const failure of failures) terminal.note(`${failure.message}\n  Next: ${failure.next}`);
   // A sweep of this command may give reason to doubt an account that was proven before.
   const isInDoubt = outcomes.some(({ account, sweeps }) => [account, ...sweeps].some((one) => one?.risk === 'doubt'));
@@ -67,29 +64,25 @@ export function reportOutcomes({ signal, terminal }: Context, outcome: ReadOutco
   return worstFirst.find((code) => codes.includes(code)) ?? done;
 }
 
-function renderFiles({ files, filesTrouble }: ReadOutcome): string[] {
-  if (filesTrouble !== null) return ['files: not all downloaded'];
-  if (files === null) return [];
-  const { stored, linked, bytes, infected, missing, rejected, givenUp, waiting, notThere } = files;
-  const parts = [
-    `${stored} stored (${formatBytes(bytes)}${linked > 0 ? `, ${linked} duplicates skipped` : ''})`,
-    infected > 0 && `${infected} infected`,
-    missing > 0 && `${missing} missing`,
-    rejected > 0 && `${rejected} rejected`,
-    givenUp > 0 && `${givenUp} given up`,
-    notThere > 0 && `${notThere} not at the source yet`,
-    waiting > notThere && `${waiting - notThere} waiting for another try`,
+function renderFiles({ files, filesTrouble }: ReadOutcome): string | false {
+  if (filesTrouble !== null) return 'files: not all downloaded';
+  if (files === null) return false;
+  const { stored, linked, bytes, waiting, notThere } = files;
+  const others: [number, string][] = [
+    [files.infected, 'infected'],
+    [files.missing, 'missing'],
+    [files.rejected, 'rejected'],
+    [files.givenUp, 'given up'],
+    [notThere, 'not at the source yet'],
+    [waiting - notThere, 'waiting for another try'],
   ];
-  return [`files: ${parts.filter((part) => part !== false).join(', ')}`];
+  const first = `files: ${stored} stored (${formatBytes(bytes)}${linked > 0 ? `, ${linked} duplicates skipped` : ''})`;
+  return [first, ...others.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []))].join(', ');
 }
 
 const { unexpected, schema, refused, usage, held, temporary, unhealthy, incomplete, done } = exitCodes;
 /** The code that needs a person most comes first. */
 const worstFirst = [unexpected, schema, refused, usage, held, temporary, unhealthy, incomplete, done] as const;
-
-function sumOf<Name extends string>(all: readonly Readonly<Record<Name, number | null>>[], name: Name): number {
-  return all.reduce((total, one) => total + (one[name] ?? 0), 0);
-}
 
 /** The weakest of the sweeps of this command; null where none was needed. */
 function toWeakestSweep({ sweeps }: Outcome) {
@@ -102,43 +95,37 @@ function toMessage(trouble: unknown): string {
 }
 
 function toJsonOutcome(outcome: Outcome) {
-  const trouble = outcome.trouble === null ? null : toMessage(outcome.trouble);
-  const { certificate = null, risk = null, reason = null, evidence = [] } = outcome.account ?? {};
-  const { requests, received, added, changed, quarantined, bytes } = outcome.counts;
+  const { name, advertiserId, account, counts, sweeps, trouble } = outcome;
+  const { certificate = null, risk = null, reason = null, evidence = [] } = account ?? {};
+  const { requests, received, added, changed, quarantined, bytes } = counts;
+  const openRanges = sweeps.reduce((sum, sweep) => sum + sweep.openRanges, 0);
   return {
-    name: outcome.name,
-    advertiserId: outcome.advertiserId,
-    ...{ requests, received, added, changed, quarantined, openRanges: sumOf(outcome.sweeps, 'openRanges'), bytes },
+    ...{ name, advertiserId, requests, received, added, changed, quarantined, openRanges, bytes },
     ...{ certificate, risk, reason, evidence },
     sweep: toWeakestSweep(outcome),
-    trouble,
+    trouble: trouble === null ? null : toMessage(trouble),
   };
 }
 
-function renderOutcome(outcome: Outcome): string {
-  const { account } = outcome;
-  if (account === null) return `${outcome.name}: not read`;
+function renderOutcome(outcome: Outcome): (string | false)[] {
+  const { name, account, counts } = outcome;
+  if (account === null) return [`${name}: not read`];
   const weakest = toWeakestSweep(outcome);
-  const { added, changed, quarantined, requests, bytes } = outcome.counts;
-  const kept = `${added} new, ${changed} changed${quarantined > 0 ? `, ${quarantined} in quarantine` : ''}`;
+  const kept = `${counts.added} new, ${counts.changed} changed`;
+  const quarantined = counts.quarantined > 0 ? `, ${counts.quarantined} in quarantine` : '';
   return [
     weakest === null
-      ? `${outcome.name}: nothing to read, every range is closed`
-      : `${outcome.name}: ${kept}; ${formatCount(requests, 'request')}, ${formatBytes(bytes)} read`,
-    ...(weakest?.risk === 'doubt' && weakest.reason !== account.reason
-      ? [`this sweep ${weakest.certificate}: ${weakest.reason}`]
-      : []),
-    `coverage ${account.certificate}: ${account.reason}`,
-    ...(account.certificate === 'unproven' ? [] : [`assuming: ${shortAssumptions}`]),
-  ].join('\n  ');
+      ? `${name}: nothing to read, every range is closed`
+      : `${name}: ${kept}${quarantined}; ${formatCount(counts.requests, 'request')}, ${formatBytes(counts.bytes)} read`,
+    weakest?.risk === 'doubt' &&
+      weakest.reason !== account.reason &&
+      `  this sweep ${weakest.certificate}: ${weakest.reason}`,
+    `  coverage ${account.certificate}: ${account.reason}`,
+    account.certificate !== 'unproven' && `  assuming: ${shortAssumptions}`,
+  ];
 }
 
 /** Each assumption up to its examples. */
 const shortAssumptions = assumptions
-  .map((text) =>
-    text
-      .replace(/:.*/s, '')
-      .replace(/\.$/, '')
-      .replace(/^[A-Z]/, (letter) => letter.toLowerCase()),
-  )
+  .map((text) => text.replace(/:.*|\.$/s, '').replace(/^[A-Z]/, (letter) => letter.toLowerCase()))
   .join('; ');

@@ -48,16 +48,20 @@ const fileStates: Readonly<Record<string, string>> = {
 
 function toFacts(one: AdvertiserStatus, { at: now, verifyWithinMs }: Status): [string, string][] {
   const files = Object.entries(one.attachments).map(([state, count]) => `${count} ${fileStates[state] ?? state}`);
-  const { coverage, cursor, lastSweep: sweep } = one;
+  const { coverage, cursor, lastSweep: sweep, verifiedSince, waiting, notThere } = one;
+  const ago = (at: Date | null, none: string) => (at === null ? none : formatAgo(at, now));
+  const limit = verifyWithinMs === null ? '' : `; the limit is ${formatSpan(verifyWithinMs)}`;
+  const unreadMs = Math.max(1_000, now.getTime() - (verifiedSince?.getTime() ?? 0));
+  const absent = notThere > 0 ? `, ${notThere} not at the source yet` : '';
   return [
     ['advertiser', one.advertiserId === null ? 'not known yet' : String(one.advertiserId)],
     ['state', one.halt === null ? 'active' : `halted: ${one.halt.reason}`],
     ['applications', String(one.applications)],
     ['newest', one.newestSubmittedAt?.toISOString() ?? 'none'],
     ['read up to', cursor === null ? 'nothing yet' : `id ${cursor.afterId}`],
-    ['last poll', one.readAt === null ? 'never' : formatAgo(one.readAt, now)],
+    ['last poll', ago(one.readAt, 'never')],
     ['coverage', coverage === null ? 'unproven: no sweep has finished yet' : toCovered(coverage)],
-    ['last proof', toProof(coverage, now)],
+    ['last proof', ago(coverage && coverage.certificate !== 'unproven' ? coverage.asOf : null, 'none')],
     ['open ranges', String(one.openRanges)],
     ['late arrivals', one.latenessMs === null ? 'none' : `up to ${formatSpan(one.latenessMs)} after a higher id`],
     ['last sweep', sweep === null ? 'none' : toSwept(sweep, now)],
@@ -68,8 +72,8 @@ function toFacts(one: AdvertiserStatus, { at: now, verifyWithinMs }: Status): [s
     ...(one.volatile.length === 0 ? [] : [['volatile members', one.volatile.join(', ')] as [string, string]]),
     ['attachments', files.join(', ') || 'none'],
     ['files stored', `${formatCount(one.blobs.count, 'distinct file')}, ${formatBytes(one.blobs.bytes)}`],
-    ['stored bytes', toUnread(one, now, verifyWithinMs)],
-    ['waiting downloads', toWaiting(one)],
+    ['stored bytes', verifiedSince ? `all read within the last ${formatSpan(unreadMs, 1)}${limit}` : 'none'],
+    ['waiting downloads', waiting === 0 ? 'none' : `${waiting}, ${one.due} of them due${absent}`],
   ];
 }
 
@@ -79,23 +83,7 @@ function toSwept(sweep: SweepFacts, now: Date): string {
   return `${toSweepName(sweep)} ${formatAgo(sweep.startedAt, now)}: ${word}, ${sweep.added} new, ${sweep.changed} changed, ${requests}`;
 }
 
-function toUnread({ verifiedSince }: AdvertiserStatus, now: Date, verifyWithinMs: number | null): string {
-  if (verifiedSince === null) return 'none';
-  const limit = verifyWithinMs === null ? '' : `; the limit is ${formatSpan(verifyWithinMs)}`;
-  return `all read within the last ${formatSpan(Math.max(1_000, now.getTime() - verifiedSince.getTime()), 1)}${limit}`;
-}
-
-function toWaiting({ waiting, due, notThere }: AdvertiserStatus): string {
-  if (waiting === 0) return 'none';
-  const absent = notThere > 0 ? `, ${notThere} not at the source yet` : '';
-  return `${waiting}, ${due} of them due${absent}`;
-}
-
 function toCovered({ certificate, risk, reason, completeThrough }: CoverageStatus): string {
   if (certificate === 'unproven' || completeThrough === null) return `unproven: ${reason}`;
   return `${certificate}${risk === 'doubt' ? ', in doubt,' : ''} through ${completeThrough.toISOString()}: ${reason}`;
-}
-
-function toProof(coverage: CoverageStatus | null, now: Date): string {
-  return coverage === null || coverage.certificate === 'unproven' ? 'none' : formatAgo(coverage.asOf, now);
 }

@@ -278,7 +278,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     files: {
-      ...bind([db], { load: files.loadApplicationFiles, loadScreens: files.loadStoredScreens }),
+      ...bind([db], { find: files.findStoredFile, loadScreens: files.loadStoredScreens }),
       ...bind([db, privacyKey], { replaceParsedScreens: files.replaceParsedScreens }),
     },
 

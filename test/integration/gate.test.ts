@@ -47,7 +47,7 @@ const addElement = ({ board }: SmallIntake, fingerprint: string, raw: Record<str
   );
 
 function replayAt({ store, board: { advertiserId } }: Pick<SmallIntake, 'store' | 'board'>) {
-  const request = { name: 'default', advertiserId, owner: 'test', leaseMs: 30_000, id: null, signal };
+  const request = { name: 'default', advertiserId, owner: 'test', leaseMs: 30_000, signal };
   return replay({ store, source: { parseElement, toElement } }, request);
 }
 

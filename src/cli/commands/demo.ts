@@ -2,16 +2,12 @@
 // a table of the busiest ads, then a live worker until Ctrl-C. It keeps its state in .intake/demo, and the next demo continues from there.
 // Its board, its ports and what runs beside it are in src/dev/demo, which the production image does not have.
 import type { WorkerConfig } from '../../app/worker.ts';
-import type { Board } from '../../dev/demo/board.ts';
 import { formatCount } from '../../domain/format.ts';
-import { toCount } from '../arguments.ts';
-import { type Context, command, flag, option } from '../command.ts';
+import { type Context, command, flag } from '../command.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 import { reportOutcomes, showReadProgress } from '../read-report.ts';
 import { loadDevelopment } from './sandbox.ts';
-
-const newBoardSize = 2_000;
 
 export const demo = command({
   name: 'demo',
@@ -20,15 +16,8 @@ export const demo = command({
     ['intake demo', 'fill a database and keep it up to date until Ctrl-C; other commands work beside it'],
     ['intake demo --once', 'exit after the first full sync'],
   ],
-  options: {
-    once: flag('exit after the first full sync'),
-    applications: option(
-      '<count>',
-      `how many applications a new board starts with (default: ${newBoardSize})`,
-      (text) => toCount('--applications', text),
-    ),
-  },
-  async run(context, { once, applications: wanted = null }) {
+  options: { once: flag('exit after the first full sync') },
+  async run(context, { once }) {
     const { terminal } = context;
     const { checkoutStateDir, findRunningDemo, saveDemoSettings, toDemoDir } = await import('../../config/local.ts');
     const running = findRunningDemo(checkoutStateDir);
@@ -36,17 +25,12 @@ export const demo = command({
       const next = 'Run other commands beside it, or stop it with Ctrl-C; another checkout can run its own.';
       throw new Failure(exitCodes.held, `A demo already runs in this checkout (process ${running}).`, next);
     }
-    const { openBoard } = await loadDevelopment('demo', () => import('../../dev/demo/board.ts'));
+    const { openBoard, startArrivals } = await loadDevelopment('demo', () => import('../../dev/demo/board.ts'));
     const { findDemoPorts } = await import('../../dev/demo/ports.ts');
     terminal.note('Starting a sandbox job board and an embedded Postgres (kept in .intake/demo/).');
     const ports = await findDemoPorts((text) => terminal.note(text));
-    const applications = wanted ?? newBoardSize;
-    await using board = await openBoard({ stateDir: toDemoDir(checkoutStateDir), applications, port: ports.sandbox });
-    if (wanted !== null && board.begunWith !== wanted) {
-      terminal.note(
-        `The demo continues with its existing board, which began with ${formatCount(board.begunWith, 'application')}. --applications only applies to the first demo of a checkout.`,
-      );
-    }
+    const stateDir = toDemoDir(checkoutStateDir);
+    await using board = await openBoard({ stateDir, applications: 2_000, port: ports.sandbox });
     const { createBeside } = await import('../../dev/demo/beside.ts');
     const beside = createBeside(board, ports);
     const env = {
@@ -59,10 +43,8 @@ export const demo = command({
       DATABASE_URL: 'embedded',
     };
     saveDemoSettings(env, checkoutStateDir);
-    const config = await loadCommandConfig(
-      { ...env, NODE_ENV: 'development' },
-      { needs: ['database', 'source', 'sync', 'blobs', 'admin', 'privacy', 'webhooks', 'extract'], demo: true },
-    );
+    const needs = ['database', 'source', 'sync', 'blobs', 'admin', 'privacy', 'webhooks', 'extract'] as const;
+    const config = await loadCommandConfig({ ...env, NODE_ENV: 'development' }, needs, undefined, true);
     // Held open until the end, so that the database does not stop between the first sync and the worker.
     const { syncOnce } = await import('../../app.ts');
     const { openPlace } = await import('../../app/database.ts');
@@ -80,7 +62,8 @@ export const demo = command({
     await using _beside = beside.open(context.env);
     terminal.note(`A sample careers site whose form can be prefilled: ${beside.siteUrl}/`);
     terminal.note(`A sample receiver of webhooks, which shows events as they come: ${beside.receiverUrl}/`);
-    return await keepLive(context, config, board);
+    using _arrivals = startArrivals(board);
+    return await keepLive(context, config, () => board.size);
   },
 });
 
@@ -98,39 +81,30 @@ async function showAds({ terminal }: Context, url: string): Promise<void> {
 }
 
 function toNextSteps(databaseUrl: string, once: boolean): string {
-  return [
-    '',
-    once
-      ? '`npm run demo` keeps a worker running. These show what was stored, and work beside it:'
-      : 'The demo keeps running: people keep applying, and a worker polls every five seconds. Ctrl-C stops it.\nTry these in another terminal; they need no settings:',
-    '  npm run intake -- status',
-    '  npm run intake -- prove',
-    ...(once
-      ? []
-      : [
-          '  npm run intake -- sync --recheck',
-          '  npm run intake -- verify --full',
-          '  npm run intake -- webhook list',
-          // Not with --once: the server stops with that demo, and the next one may use another port.
-          `  psql '${databaseUrl}' -c 'SELECT * FROM intake.events ORDER BY event_id DESC LIMIT 10'`,
-        ]),
-    '',
-  ].join('\n');
+  const [lead, ...more] = once
+    ? ['`npm run demo` keeps a worker running. These show what was stored, and work beside it:']
+    : [
+        'The demo keeps running: people keep applying, and a worker polls every five seconds. Ctrl-C stops it.\nTry these in another terminal; they need no settings:',
+        '  npm run intake -- sync --recheck',
+        '  npm run intake -- verify --full',
+        '  npm run intake -- webhook list',
+        // Not with --once: the server stops with that demo, and the next one may use another port.
+        `  psql '${databaseUrl}' -c 'SELECT * FROM intake.events ORDER BY event_id DESC LIMIT 10'`,
+      ];
+  return ['', lead, '  npm run intake -- status', '  npm run intake -- prove', ...more, ''].join('\n');
 }
 
-async function keepLive({ signal, terminal }: Context, config: WorkerConfig, board: Board): Promise<ExitCode> {
+async function keepLive({ signal, terminal }: Context, config: WorkerConfig, toSize: () => number): Promise<ExitCode> {
   const { createLog } = await import('../../log.ts');
   const { runWorker } = await import('../../app/worker.ts');
   const log = await createLog({ level: 'warn', format: 'auto' });
-  const { startArrivals } = await import('../../dev/demo/board.ts');
-  using _arrivals = startArrivals(board);
   const tell = (text: string) => terminal.note(`${new Date().toISOString().slice(11, 19)}  ${text}`);
   try {
     await runWorker(config, {
       ...{ log, signal },
       onOpen: (url) => terminal.note(`The worker's status page: ${url}/\n`),
       onPass({ added = 0, files }) {
-        if (added > 0) tell(`${added} new, ${board.size} on the board`);
+        if (added > 0) tell(`${added} new, ${toSize()} on the board`);
         if (files?.stored) tell(formatCount(files.stored, 'file'));
       },
     });

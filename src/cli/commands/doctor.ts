@@ -9,37 +9,28 @@ import { toPrintable } from '../terminal.ts';
 
 export const doctor = command({
   name: 'doctor',
-  summary:
-    'check configuration, database, schema, clock, storage and credentials; show what was learned about the source',
+  summary: 'check configuration, database, schema, clock, storage and credentials; show what was learned of the source',
   examples: [
     ['intake doctor', 'every check, one line each'],
     ['intake doctor --json', 'the same for a program'],
   ],
   options: { advertiser },
   async run({ env, signal, terminal }, { advertiser }) {
-    const config = await loadCommandConfig(env, {
-      needs: ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill', 'webhooks'],
-      advertiser,
-    });
+    const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill', 'webhooks'] as const;
+    const config = await loadCommandConfig(env, needs, advertiser);
     const configuration = { check: 'configuration', ok: true, detail: config.warnings.join(' ') || 'complete' };
-    const found: Finding[] = [configuration, ...(await runChecks(config, signal))];
-    const findings = found.map(({ check, ok, detail, trouble }) => {
-      const failure = trouble === undefined ? null : toFailure(trouble, signal);
-      // Subclasses of Trouble already say in their message what to do.
-      const next = trouble instanceof Error && trouble.name === 'Trouble' ? failure?.next : undefined;
-      return { check, ok, detail, next, exitCode: failure?.exitCode };
-    });
-    terminal.result({ findings: findings.map(({ check, ok, detail }) => ({ check, ok, detail })) }, () =>
-      findings
-        .flatMap(({ check, ok, detail, next }) => [
-          `${ok ? 'ok  ' : 'bad '} ${check}: ${toPrintable(detail)}`,
-          ...(next === undefined ? [] : [`     Next: ${next}`]),
-        ])
-        .join('\n'),
+    const findings: Finding[] = [configuration, ...(await runChecks(config, signal))];
+    terminal.result({ findings: findings.map(({ trouble: _, ...finding }) => finding) }, () =>
+      findings.flatMap(({ check, ok, detail, trouble }) => [
+        `${ok ? 'ok  ' : 'bad '} ${check}: ${toPrintable(detail)}`,
+        // Subclasses of Trouble already say in their message what to do.
+        trouble instanceof Error && trouble.name === 'Trouble' && `     Next: ${toFailure(trouble, signal).next}`,
+      ]),
     );
     const bad = findings.filter(({ ok }) => !ok);
     if (bad.length === 0) return exitCodes.done;
-    return bad.find(({ exitCode }) => exitCode !== undefined)?.exitCode ?? exitCodes.incomplete;
+    const known = bad.find(({ trouble }) => trouble !== undefined);
+    return known ? toFailure(known.trouble, signal).exitCode : exitCodes.incomplete;
   },
 });
 

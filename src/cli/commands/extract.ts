@@ -1,8 +1,18 @@
-// `intake extract`: writes a snapshot of the analysts' views as Parquet files, with a manifest that carries the proof.
-
+// `intake extract`: writes a snapshot of the analysts' views as Parquet files, with a manifest that carries the proof. `intake compare`: finds
+// the applications in which a copy elsewhere differs. The copy's engine computes fingerprints of ranges of ids by a statement that this
+// command prints; the command compares them and prints the next, narrower statement.
+import { readFileSync } from 'node:fs';
+import { engines, renderFingerprintSql } from '../../domain/extract/fingerprint-sql.ts';
+import {
+  type CopyAnswer,
+  type Difference,
+  findDifferences,
+  parseAnswer,
+  type Step,
+} from '../../domain/extract/fingerprints.ts';
 import { formatBytes, formatCount } from '../../domain/format.ts';
-import { command, flag, option } from '../command.ts';
-import { exitCodes, Misuse } from '../failure.ts';
+import { command, flag, option, preset, toWord } from '../command.ts';
+import { exitCodes, Misuse, toFileMisuse } from '../failure.ts';
 import { createCrashPoint, loadCommandConfig } from '../open.ts';
 
 export const extract = command({
@@ -24,40 +34,121 @@ export const extract = command({
   },
   after: 'Readers begin with latest.json at the target: docs/extract.md.',
   async run({ env, signal, terminal }, { to, views = null, sinceLast, withPeople }) {
-    const needs = ['database', 'privacy', 'blobs', 'sync', 'extract'] as const;
-    const config = await loadCommandConfig(env, { needs });
+    const config = await loadCommandConfig(env, ['database', 'privacy', 'blobs', 'sync', 'extract']);
     const { parsePlace } = await import('../../config.ts');
     const { runExtract } = await import('../../app/extract.ts');
     const place = to === undefined ? config.extract.EXTRACT_URL : parsePlace(to);
-    if (place === null) {
-      throw new Misuse(
-        to === undefined
-          ? 'Name the target with --to, or set EXTRACT_URL.'
-          : '--to must be file:PATH or s3://bucket/prefix.',
-      );
-    }
-    const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
+    if (place === null)
+      throw new Misuse('Name the target with --to file:PATH or s3://bucket/prefix, or set EXTRACT_URL.');
     const progress = terminal.openProgress('rows');
     let rows = 0;
     const onRows = (view: string, more: number) => {
       rows += more;
       progress.update(rows, null, view);
     };
+    const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
     const run = { place, views, sinceLast, withPeople, onRows, crashPoint, signal };
-    const summary = await runExtract(config, run).finally(() => progress[Symbol.dispose]());
-    const { manifest, written, deleted } = summary;
-    const { files } = manifest;
+    const { manifest, written, deleted } = await runExtract(config, run).finally(() => progress[Symbol.dispose]());
+    const { advertisers, files } = manifest;
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-    const doubts = manifest.advertisers.filter(({ risk }) => risk === 'doubt');
-    terminal.result({ ...manifest, written, deleted }, () =>
-      [
-        `Snapshot ${manifest.snapshot_id}: ${formatCount(files.length, 'file')}, ${formatBytes(bytes)}; ${written} written, ${files.length - written} of an earlier snapshot.`,
-        ...manifest.advertisers.map(({ name, certificate, reason }) => `${name}: ${certificate} (${reason}).`),
-        deleted > 0 && `Deleted: ${formatCount(deleted, 'object')} of expired snapshots.`,
-      ]
-        .filter((line) => line !== false)
-        .join('\n'),
-    );
-    return doubts.length > 0 ? exitCodes.incomplete : exitCodes.done;
+    terminal.result({ ...manifest, written, deleted }, () => [
+      `Snapshot ${manifest.snapshot_id}: ${formatCount(files.length, 'file')}, ${formatBytes(bytes)}; ${written} written, ${files.length - written} of an earlier snapshot.`,
+      ...advertisers.map(({ name, certificate, reason }) => `${name}: ${certificate} (${reason}).`),
+      deleted > 0 && `Deleted: ${formatCount(deleted, 'object')} of expired snapshots.`,
+    ]);
+    return advertisers.some(({ risk }) => risk === 'doubt') ? exitCodes.incomplete : exitCodes.done;
   },
 });
+
+/** The most ranges of one statement. Where more differ, the first are narrowed down first. */
+const mostAsked = 500;
+
+export const compare = command({
+  name: 'compare',
+  summary: 'find the applications in which a copy elsewhere differs, by fingerprints of ranges of ids',
+  examples: [
+    ['intake compare --sql duckdb', 'print the statement that computes the fingerprints of a copy'],
+    ['intake compare --with copy.csv', 'compare its result with Intake'],
+    ['intake compare --with copy.csv --sql duckdb', 'the same, and print the statement for the ranges that differ'],
+    ['intake compare --sql postgres --table ats.applications', 'a statement for a table in Postgres'],
+  ],
+  options: {
+    sql: option('<engine>', `print the statement for the copy: ${engines.join(', ')}`, (text) =>
+      toWord('--sql', engines, text),
+    ),
+    with: option('<file>', "the copy's result: CSV with a header, JSON, or JSON lines"),
+    table: preset('<name>', 'the table or file of the copy', 'applications_anonymous'),
+  },
+  after: 'At most three statements lead to the ids. Exits with 3 while the copy differs: docs/extract.md.',
+  async run({ env, terminal }, { sql: engine = null, with: file, table }) {
+    const toSql = (step: Step, asked: readonly Difference[]) =>
+      engine && renderFingerprintSql(engine, table, step, asked);
+    if (file === undefined) {
+      const statement = toSql(1, []);
+      if (statement === null) throw new Misuse('Print a statement with --sql, or compare its result with --with.');
+      terminal.result({ statement }, () => statement);
+      return exitCodes.done;
+    }
+    const answer = loadAnswer(file);
+    const config = await loadCommandConfig(env, ['database', 'privacy']);
+    const { openStoreOf } = await import('../../app/database.ts');
+    await using store = await openStoreOf(config, 'compare', { statementTimeoutMs: 1_800_000 });
+    const differences = findDifferences(
+      await store.extracts.loadFingerprints(answer.step, answer.asked ?? []),
+      answer.ranges,
+    );
+    const isNarrowed = differences.length > 0 && answer.step < 3;
+    const statement = isNarrowed ? toSql((answer.step + 1) as Step, differences.slice(0, mostAsked)) : null;
+    const lines = toLines(answer, differences);
+    if (statement !== null) for (const line of lines) terminal.note(line);
+    terminal.result(toResult(answer, differences, statement), () => statement ?? lines);
+    return differences.length === 0 ? exitCodes.done : exitCodes.incomplete;
+  },
+});
+
+function loadAnswer(file: string): CopyAnswer {
+  let answer: CopyAnswer | null;
+  try {
+    answer = parseAnswer(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw toFileMisuse(file, error);
+  }
+  if (answer === null) throw toFileMisuse(file, 'it is not the result of a statement of intake compare --sql');
+  return answer;
+}
+
+/** At the last step every range is one application. */
+function toKinds(differences: readonly Difference[]) {
+  const ids = (is: (one: Difference) => boolean) =>
+    differences.filter(is).map(({ advertiserId, fromId }) => ({ advertiserId, applicationId: fromId }));
+  return {
+    missing: ids(({ copy }) => copy === 0n),
+    extra: ids(({ intake }) => intake === 0n),
+    changed: ids(({ intake, copy }) => intake > 0n && copy > 0n),
+  };
+}
+
+function toResult({ step }: CopyAnswer, differences: readonly Difference[], statement: string | null) {
+  const ranges = differences.map(({ advertiserId, fromId, width, intake, copy }) => {
+    return { advertiserId, fromId, toId: fromId + width - 1n, intake, copy };
+  });
+  return { step, equal: differences.length === 0, ranges, ...toKinds(step === 3 ? differences : []), statement };
+}
+
+function toLines({ step }: CopyAnswer, differences: readonly Difference[]): string[] {
+  if (differences.length === 0) {
+    return [step === 1 ? 'The copy is complete: every fingerprint agrees.' : 'These ranges agree by now.'];
+  }
+  if (step === 3) {
+    const { missing, extra, changed } = toKinds(differences);
+    const list = (what: string, ids: typeof missing) =>
+      `${what}: ${ids.map(({ advertiserId, applicationId }) => `${applicationId} (advertiser ${advertiserId})`).join(', ')}.`;
+    const lines = [list('Not in the copy', missing), list('Not in Intake', extra), list('Different', changed)];
+    return lines.filter((_, kind) => [missing, extra, changed][kind]?.length);
+  }
+  const more = differences.length > mostAsked ? ` The statement asks for the first ${mostAsked}.` : '';
+  return [
+    `The copy differs in ${formatCount(differences.length, 'range')} of ${step === 1 ? '65,536' : '256'} ids.${more}`,
+    'Next: run the statement of intake compare --with FILE --sql ENGINE on the copy, and compare its result.',
+  ];
+}

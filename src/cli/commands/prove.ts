@@ -8,8 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
 import { type Explanation, explain } from '../../domain/evidence/explain.ts';
 import { formatCount } from '../../domain/format.ts';
-import { toSeconds } from '../arguments.ts';
-import { advertiser, type Context, command, option } from '../command.ts';
+import { advertiser, type Context, command, option, toSeconds } from '../command.ts';
 import { type ExitCode, exitCodes, Failure, Misuse, toFileMisuse } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 
@@ -21,12 +20,11 @@ export const prove = command({
     ['intake prove --at 2026-07-31', 'the same for everything submitted until the end of that day'],
     ['intake prove --export proof.ndjson', 'every question and answer behind it, as docs/proof-format.md describes'],
     ['intake prove --check', 'check it with examples/check-proof.ts, which shares no code with Intake'],
-    ['intake prove --check proof.ndjson --noted 42:9f86..', 'check a file, also against a hash noted earlier'],
+    ['intake prove --check proof.ndjson', 'check a file'],
   ],
   options: {
     export: option('<file>', 'write the evidence of one account; readable by you only'),
     check: option<string | true>('[file]', 'check a file, or the evidence stored now'),
-    noted: option<readonly string[]>('<sweep:hash...>', 'with --check: hashes that were noted earlier'),
     at: option(
       '<date>',
       'a day (2026-07-31, until its end at +10:00) or a time with its zone',
@@ -35,59 +33,46 @@ export const prove = command({
     advertiser,
   },
   after: 'Exits with 3 where completeness is unproven or in doubt, and where the checker rejects the proof.',
-  async run(context, { export: target, check, noted = [], at = null, advertiser: account }) {
+  async run(context, { export: target, check, at = null, advertiser: account }) {
     if ([target, check, at ?? undefined].filter((one) => one !== undefined).length > 1) {
       throw new Misuse('Choose one: --export, --check or --at.');
     }
-    if (noted.length > 0 && check === undefined) throw new Misuse('--noted belongs to --check.');
-    if (!noted.every((hash) => /^\d{1,19}:[0-9a-f]{64}$/.test(hash)))
-      throw new Misuse('--noted must be a sweep and its hash, as 42:9f86..');
-    if (typeof check === 'string') return await showCheck(context, resolve(check), noted);
-    const config = await loadCommandConfig(context.env, {
-      needs: ['database', 'accounts', 'privacy'],
-      advertiser: account,
-    });
-    const isExport = target !== undefined || check !== undefined;
-    if (isExport && config.accounts.length > 1)
-      throw new Misuse('Several accounts are configured: name one with --advertiser.');
+    if (typeof check === 'string') return await showCheck(context, resolve(check));
     const { signal, terminal } = context;
+    const config = await loadCommandConfig(context.env, ['database', 'accounts', 'privacy'], account);
     const { openStoreOf } = await import('../../app/database.ts');
     await using store = await openStoreOf(config, 'prove');
-    const { advertisers, evidence } = store;
     const accounts = [];
-    for (const one of config.accounts) {
-      accounts.push(await advertisers.lookUp(one.name, one.advertiserId));
-    }
-    if (!isExport) {
-      const explained: Explained[] = [];
+    for (const one of config.accounts) accounts.push(await store.advertisers.lookUp(one.name, one.advertiserId));
+    if (target === undefined && check === undefined) {
+      const advertisers: Explained[] = [];
       for (const { name, advertiserId } of accounts) {
-        explained.push({ name, advertiserId, ...explain(at, await evidence.loadCurrent(advertiserId)) });
+        advertisers.push({ name, advertiserId, ...explain(at, await store.evidence.loadCurrent(advertiserId)) });
       }
-      terminal.result({ advertisers: explained }, () => explained.map(render).join('\n'));
-      const isWell = explained.every(({ complete, risk }) => complete && risk !== 'doubt');
+      terminal.result({ advertisers }, () => advertisers.flatMap(render));
+      const isWell = advertisers.every(({ complete, risk }) => complete && risk !== 'doubt');
       return isWell ? exitCodes.done : exitCodes.incomplete;
     }
-    const { name = '', advertiserId = null } = accounts[0] ?? {};
+    const [{ name, advertiserId } = { name: '', advertiserId: null }, ...others] = accounts;
+    if (others.length > 0) throw new Misuse('Several accounts are configured: name one with --advertiser.');
     if (advertiserId === null)
       throw new Failure(exitCodes.incomplete, 'This account was not read yet, so there is no evidence.', 'intake sync');
     const exportTo = (file: string) =>
-      evidence.withProofs(advertiserId, async ({ lines, ...stored }) => {
+      store.evidence.withProofs(advertiserId, async ({ lines, ...stored }) => {
         const written = await writeLines(file, lines, signal);
         return { name, advertiserId, file, lines: written, sweeps: stored.evidence.length, ...stored };
       });
     if (target === undefined) {
       await using folder = await mkdtempDisposable(join(tmpdir(), 'intake-proof-'));
       const { file } = await exportTo(join(folder.path, 'proof.ndjson'));
-      return await showCheck(context, file, noted);
+      return await showCheck(context, file);
     }
     const written = await exportTo(resolve(target));
-    terminal.result(written, () =>
-      [
-        `${written.file}: ${formatCount(written.sweeps, 'sweep')} and ${formatCount(written.applications, 'application')} of ${name}, ${formatCount(written.lines, 'line')}.`,
-        'Keep these hashes somewhere else; they show later whether the evidence is the same:',
-        ...written.evidence.map((one) => `  ${one}`),
-      ].join('\n'),
-    );
+    terminal.result(written, () => [
+      `${written.file}: ${formatCount(written.sweeps, 'sweep')} and ${formatCount(written.applications, 'application')} of ${name}, ${formatCount(written.lines, 'line')}.`,
+      'Keep these hashes somewhere else; examples/check-proof.ts --noted shows later whether the evidence is the same:',
+      ...written.evidence.map((one) => `  ${one}`),
+    ]);
     return exitCodes.done;
   },
 });
@@ -110,7 +95,7 @@ async function writeLines(file: string, lines: AsyncIterable<string>, signal: Ab
     return count;
   } catch (error) {
     await rm(unfinished, { force: true }).catch(() => {});
-    throw toFailure(error, file, 'written');
+    throw toFileFailure(error, file);
   }
 }
 
@@ -118,9 +103,8 @@ function requireFile(file: string, stats: Stats | undefined): void {
   if (stats?.isFile() === false) throw toFileMisuse(file, 'not a regular file');
 }
 
-function toFailure(error: unknown, file: string, what: string): unknown {
-  if (!(error instanceof Error && 'syscall' in error && 'code' in error)) return error;
-  return toFileMisuse(file, `it cannot be ${what} (${error.code})`);
+function toFileFailure(error: unknown, file: string): unknown {
+  return error instanceof Error && 'syscall' in error ? toFileMisuse(file, error) : error;
 }
 
 type Findings = readonly { readonly worth: string; readonly reason: string }[];
@@ -145,26 +129,30 @@ interface CheckReport {
 const checker = join(import.meta.dirname, '../../../examples/check-proof.ts');
 
 /** Runs the checker on a file in a separate process, which gets the file and no environment. */
-async function showCheck({ signal, terminal }: Context, file: string, noted: readonly string[]): Promise<ExitCode> {
+async function showCheck({ signal, terminal }: Context, file: string): Promise<ExitCode> {
   try {
     await using handle = await open(file, 'r');
     requireFile(file, await handle.stat());
   } catch (error) {
-    throw toFailure(error, file, 'read');
+    throw toFileFailure(error, file);
   }
-  const args = [checker, file, ...noted.flatMap((hash) => ['--noted', hash])];
   const report = await new Promise<CheckReport>((end, fail) => {
-    execFile(process.execPath, args, { signal, env: {}, maxBuffer: 256 * 1024 * 1024 }, (error, stdout, stderr) => {
-      // Exit code 1 means that the checker rejects the proof, which is a valid result.
-      if (error === null || error.code === 1) end(JSON.parse(stdout) as CheckReport);
-      else fail(signal.aborted ? (signal.reason as Error) : new Error(stderr.trim() || error.message));
-    });
+    execFile(
+      process.execPath,
+      [checker, file],
+      { signal, env: {}, maxBuffer: 256 * 1024 * 1024 },
+      (error, stdout, stderr) => {
+        // Exit code 1 means that the checker rejects the proof, which is a valid result.
+        if (error === null || error.code === 1) end(JSON.parse(stdout) as CheckReport);
+        else fail(signal.aborted ? (signal.reason as Error) : new Error(stderr.trim() || error.message));
+      },
+    );
   });
   terminal.result(report, () => renderCheck(report));
   return report.supported && report.risk !== 'doubt' ? exitCodes.done : exitCodes.incomplete;
 }
 
-function renderCheck({ verdict, risk, supported, sweeps, certificates, findings }: CheckReport): string {
+function renderCheck({ verdict, risk, supported, sweeps, certificates, findings }: CheckReport): string[] {
   const all = [...findings, ...certificates.flatMap((one) => one.findings)];
   return [
     ...sweeps,
@@ -175,12 +163,12 @@ function renderCheck({ verdict, risk, supported, sweeps, certificates, findings 
     ...all.slice(0, 10).map(({ worth, reason }) => `${worth}: ${reason}`),
     ...(all.length > 10 ? [`and ${all.length - 10} more (--json)`] : []),
     `verdict: ${verdict}${verdict === 'assumed' && risk === 'doubt' ? ', in doubt' : ''}${supported ? '' : ', refused'}`,
-  ].join('\n');
+  ];
 }
 
 type Explained = Explanation & { readonly name: string; readonly advertiserId: bigint | null };
 
-function render({ name, at, complete, certificates, openRanges, ...proof }: Explained): string {
+function render({ name, at, complete, certificates, openRanges, ...proof }: Explained) {
   const moment = at === null ? '' : ` through ${at.toISOString()}`;
   return [
     `${name}: ${complete ? `complete${moment}, ${proof.certificate}` : `not known to be complete${moment}`}`,
@@ -190,14 +178,13 @@ function render({ name, at, complete, certificates, openRanges, ...proof }: Expl
       `    sweep ${one.sweepId} of ${one.startedAt.toISOString()}: ${formatCount(one.questions, 'question')} (${formatCount(one.witnesses, 'witness', 'witnesses')} among them), ${formatCount(one.audits, 'audit')} since`,
       `    evidence ${one.evidence ?? 'was not recorded by the version that read it; intake sync --recheck records it'}`,
     ]),
-    ...(certificates.length === 0 ? ['  nothing was read to its end yet'] : []),
-    ...(openRanges > 0
-      ? [`  ${formatCount(openRanges, 'id range is', 'id ranges are')} not covered; run intake backfill --gaps`]
-      : []),
+    certificates.length === 0 && '  nothing was read to its end yet',
+    openRanges > 0 &&
+      `  ${formatCount(openRanges, 'id range is', 'id ranges are')} not covered; run intake backfill --gaps`,
     '  It rests on:',
     ...proof.assumptions.map((text) => `    ${text}`),
     '  It would have been falsified by:',
     ...proof.falsifiedBy.map((text) => `    ${text}`),
     '  Others can check it: intake prove --export FILE, then npx node examples/check-proof.ts FILE',
-  ].join('\n');
+  ];
 }

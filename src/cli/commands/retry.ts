@@ -1,16 +1,18 @@
 // `intake retry`: makes downloads due now, including those that ended without bytes; or continues a webhook that failed or was stopped.
+// `intake webhook`: shows the endpoints that workers deliver events to, and sends one of them a ping.
+
 import { formatCount } from '../../domain/format.ts';
-import { toId, toKind } from '../arguments.ts';
-import { advertiser, type Context, command, type Given, option } from '../command.ts';
+import { describeAnswer, isDelivered, toPing, type WebhookStatus } from '../../domain/webhook.ts';
+import { advertiser, type Context, command, type Given, option, toId, toKind, toWord } from '../command.ts';
 import { exitCodes, Misuse } from '../failure.ts';
-import { openKnown, requireWebhook } from '../open.ts';
+import { loadCommandConfig, openKnown, requireNamed } from '../open.ts';
 
 const states = ['waiting', 'missing', 'rejected', 'given_up'] as const;
 
 const options = {
   application: option('<id>', 'only of this application', toId),
   kind: option('<kind>', 'only resume, coverLetter, selectionCriteria or screen', toKind),
-  state: option('<state>', `only ${states.join(', ')}`, toState),
+  state: option('<state>', `only ${states.join(', ')}`, (text) => toWord('The state', states, text)),
   advertiser,
   webhook: option('<name>', 'instead of downloads: this endpoint, which failed or was stopped'),
 };
@@ -33,16 +35,14 @@ export const retry = command({
 });
 
 async function retryFiles(context: Context, given: Omit<Given<typeof options>, 'webhook'>) {
-  const { application = null, kind = null, state = null } = given;
-  const choice = { applicationId: application, kind, state };
+  const { application: applicationId = null, kind = null, state = null } = given;
   await using app = await openKnown(context, 'retry', given.advertiser);
   let downloads = 0;
-  for (const { advertiserId } of app.accounts) {
-    const due = await app.store.downloads.retry(advertiserId, choice);
+  for (const advertiserId of app.advertisers) {
+    const due = await app.store.downloads.retry(advertiserId, { applicationId, kind, state });
     if (due === 0) continue;
     downloads += due;
-    const { applicationId, ...chosen } = choice;
-    const facts = { ...chosen, downloads: due };
+    const facts = { kind, state, downloads: due };
     await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId, by: app.by, facts });
   }
   context.terminal.result({ downloads }, () =>
@@ -55,7 +55,7 @@ async function retryFiles(context: Context, given: Omit<Given<typeof options>, '
 
 async function retryWebhook(context: Context, name: string) {
   await using app = await openKnown(context, 'retry', undefined, 'webhooks');
-  const { account } = requireWebhook(app.config, name);
+  const { account } = requireNamed('webhook', app.config.webhooks.endpoints, name);
   const advertiserId = app.accounts.find((one) => one.name === account)?.advertiserId ?? null;
   const resumed = advertiserId !== null && (await app.store.webhooks.resume({ advertiserId, name }));
   if (resumed) {
@@ -70,8 +70,57 @@ async function retryWebhook(context: Context, name: string) {
   return exitCodes.done;
 }
 
-function toState(text: string) {
-  const state = states.find((known) => known === text);
-  if (state) return state;
-  throw new Misuse(`The state must be one of ${states.join(', ')}.`);
+export const webhook = command({
+  name: 'webhook',
+  summary: 'list the endpoints that get events, or send one of them a ping',
+  examples: [
+    ['intake webhook list', 'position, events waiting, lag and last answer of each endpoint'],
+    ['intake webhook test ats', 'a signed ping; exits with 3 if the endpoint does not take it'],
+  ],
+  args: [
+    ['<action>', 'list or test'],
+    ['[name]', 'for test: the endpoint'],
+  ],
+  async run(context, _options, action = '', name?: string) {
+    if (action === 'list' && name === undefined) return await list(context);
+    if (action === 'test' && name !== undefined) return await ping(context, name);
+    throw new Misuse('The action must be list, or test and the name of an endpoint.');
+  },
+});
+
+async function list({ env, terminal }: Context) {
+  const config = await loadCommandConfig(env, ['database', 'privacy', 'webhooks']);
+  const { openStoreOf } = await import('../../app/database.ts');
+  const { renderWebhooks } = await import('../render-status.ts');
+  await using store = await openStoreOf(config, 'webhook');
+  const known = await store.webhooks.load();
+  const webhooks = config.webhooks.endpoints.map(
+    ({ account, name }) => known.find((one) => one.advertiser === account && one.name === name) ?? toNew(account, name),
+  );
+  terminal.result({ webhooks }, () =>
+    webhooks.length === 0 ? 'No webhook is configured.' : renderWebhooks(webhooks, new Date()),
+  );
+  return exitCodes.done;
+}
+
+/** An endpoint that no worker knows yet: none has started with it, or the account has read nothing so far. */
+function toNew(advertiser: string, name: string): WebhookStatus {
+  const none = { behindSince: null, failingSince: null, nextAt: null, stop: null, lastAnswer: null, answeredAt: null };
+  return { advertiser, name, position: null, behind: 0, failures: 0, ...none };
+}
+
+async function ping({ env, terminal }: Context, name: string) {
+  const config = await loadCommandConfig(env, ['webhooks']);
+  const endpoint = requireNamed('webhook', config.webhooks.endpoints, name);
+  const { openWebhook } = await import('../../app/clients.ts');
+  await using client = openWebhook(endpoint, config);
+  const answer = await client.send(toPing(name, new Date()));
+  const delivered = isDelivered(answer);
+  const words = describeAnswer(answer);
+  terminal.result({ webhook: name, delivered, status: answer.status, answer: words }, () =>
+    delivered
+      ? `Webhook ${name} took the ping: ${words}.`
+      : `Webhook ${name} did not take the ping: ${words}. No event was sent.`,
+  );
+  return delivered ? exitCodes.done : exitCodes.incomplete;
 }

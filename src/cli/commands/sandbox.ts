@@ -2,29 +2,18 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { Sandbox } from '../../dev/sandbox/http/server.ts';
-import { toCount } from '../arguments.ts';
-import { command, type Given, option, preset } from '../command.ts';
+import { command, type Given, preset, toCount } from '../command.ts';
 import { exitCodes, Misuse } from '../failure.ts';
 import { toPrintable } from '../terminal.ts';
 
+const sameBytes = 'the same seed gives the same bytes for all boards started on one day (UTC)';
 const options = {
   applications: preset('<count>', 'how many applications it starts with', 500, (text) =>
     toCount('--applications', text),
   ),
-  seed: preset('<number>', 'the same seed gives the same bytes for all boards started on one day (UTC)', 1, (text) =>
-    toCount('--seed', text),
-  ),
-  host: preset(
-    '<host>',
-    'the address to listen on; other machines reach only the API, not the control routes',
-    '127.0.0.1',
-  ),
+  seed: preset('<number>', sameBytes, 1, (text) => toCount('--seed', text)),
+  host: preset('<host>', 'the address to listen on; beyond this machine only the API is served', '127.0.0.1'),
   port: preset('<port>', '0 takes a free port', 0, (text) => toCount('--port', text, 65_535)),
-  now: option(
-    '<time>',
-    'the time at which the board starts, instead of today; the same seed and time give the same bytes',
-    toClock,
-  ),
   live: preset('<per-minute>', 'new applications per minute', 0, (text) => toCount('--live', text)),
 };
 
@@ -39,17 +28,13 @@ export const sandbox = command({
   options,
   async run({ signal, terminal }, given) {
     const { openSandbox } = await loadDevelopment('sandbox', () => import('../../dev/sandbox/http/server.ts'));
-    const { live, now, ...settings } = given;
-    await using board = await openSandbox({ ...settings, ...(now && { now }) }).catch((error: unknown) => {
+    const { live, ...settings } = given;
+    await using board = await openSandbox(settings).catch((error: unknown) => {
       throw toListenFailure(error, given) ?? error;
     });
     board.startArrivals(live);
     const env = toSettings(board);
-    terminal.result(env, () =>
-      Object.entries(env)
-        .map(([name, value]) => `export ${name}=${value}`)
-        .join('\n'),
-    );
+    terminal.result(env, () => Object.entries(env).map(([name, value]) => `export ${name}=${value}`));
     terminal.note('Paste these lines into another terminal; `npm run intake -- sync` there reads this board.');
     terminal.note(`The sandbox runs until Ctrl-C. What it assumes about the API: ${board.url}/`);
     if (!signal.aborted) await once(signal, 'abort');
@@ -89,22 +74,5 @@ function toSettings({ url, credential, client }: Sandbox): Record<string, string
     PREFILL_RETURN_URLS: 'http://127.0.0.1:8090/',
     PREFILL_KEY: randomBytes(24).toString('base64url'),
     SESSION_SECRET: randomBytes(24).toString('base64url'),
-  };
-}
-
-/** A clock that starts at the given time and runs from there. */
-function toClock(text: string): () => number {
-  const begin = Date.parse(text);
-  if (Number.isNaN(begin)) {
-    throw new Misuse('--now must be a time, such as 2026-11-01T00:00:00Z.');
-  }
-  let offset: number | undefined;
-  return () => {
-    // The clock stands still while the board is created, so that every time on it is the given one to the millisecond.
-    const elapsed = offset === undefined ? 0 : performance.now() - offset;
-    setImmediate(() => {
-      offset ??= performance.now();
-    });
-    return begin + Math.floor(elapsed);
   };
 }

@@ -1,4 +1,5 @@
-// `intake status`: prints the status as text or JSON; once, as a check for cron jobs, or repeatedly.
+// `intake status`: prints the status as text or JSON; once, as a check for cron jobs, or repeatedly. `intake healthcheck`: requests /livez of
+// the worker on this machine, for a container's HEALTHCHECK; it needs no database and no login.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isHealthy, type Status, toReport, toUnknownStatus } from '../../domain/status/status.ts';
 import { command, flag } from '../command.ts';
@@ -16,17 +17,14 @@ export const status = command({
     ['intake status', 'what is stored, how far the list was read, and what needs attention'],
     [
       'intake status --check',
-      'for cron jobs: exits with 8 when reading has stopped, or when the proof of completeness is missing or too old',
+      'for cron jobs: exits with 8 when reading has stopped, or the proof is missing or too old',
     ],
     ['intake status --watch', 'the same, redrawn every two seconds until Ctrl-C'],
     ['intake status --json', 'for a program; with --watch one object per line'],
   ],
-  options: {
-    check: flag('exit with 8 when a problem is urgent'),
-    watch: flag('redraw every two seconds'),
-  },
+  options: { check: flag('exit with 8 when a problem is urgent'), watch: flag('redraw every two seconds') },
   async run({ env, signal, terminal }, { check, watch }) {
-    const config = await loadCommandConfig(env, { needs: ['database', 'privacy', 'sync', 'extract'] });
+    const config = await loadCommandConfig(env, ['database', 'privacy', 'sync', 'extract']);
     const { openAnyStore } = await import('../../app/database.ts');
     const { loadAnyStatus } = await import('../../app/status.ts');
     const { isTemporary } = await import('../../sync/retry.ts');
@@ -50,3 +48,33 @@ export const status = command({
     }
   },
 });
+
+const timeoutMs = 4_000;
+
+export const healthcheck = command({
+  name: 'healthcheck',
+  summary: 'check that the worker on this machine is alive; exits with 8 when it is not',
+  examples: [['intake healthcheck', "for a container's HEALTHCHECK: requests /livez on ADMIN_PORT"]],
+  async run({ env, signal, terminal }) {
+    const { admin } = await loadCommandConfig(env, ['admin']);
+    const url = `http://${toReachable(admin.ADMIN_HOST)}:${admin.ADMIN_PORT}/livez`;
+    const until = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const { ok, detail } = await fetch(url, { signal: until, redirect: 'error' }).then(
+      ({ ok, status }) => ({ ok, detail: ok ? 'alive' : `answers ${status}` }),
+      () => ({
+        ok: false,
+        detail: 'no answer within 4 s: no worker runs here, or it has another ADMIN_HOST or ADMIN_PORT',
+      }),
+    );
+    signal.throwIfAborted();
+    terminal.result({ url, ok, detail }, () => `${url}: ${detail}`);
+    return ok ? exitCodes.done : exitCodes.unhealthy;
+  },
+});
+
+/** A worker that listens on every address is reached on loopback. */
+function toReachable(host: string): string {
+  if (host === '0.0.0.0' || host === '*') return '127.0.0.1';
+  if (host === '::' || host === '[::]') return '[::1]';
+  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
+}

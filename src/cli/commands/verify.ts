@@ -1,6 +1,7 @@
 // `intake verify`: checks that every stored file is where its row says, with the same bytes. Damaged files are queued again.
 
 import { formatBytes, formatCount } from '../../domain/format.ts';
+import type { VerifySummary } from '../../sync/files/verify.ts';
 import { advertiser, command, flag, preset } from '../command.ts';
 import { exitCodes, Misuse } from '../failure.ts';
 import { openFiles } from '../open.ts';
@@ -31,41 +32,36 @@ export const verify = command({
     const { signal, terminal } = context;
     const { verify: compare } = await import('../../sync/files/verify.ts');
     await using app = await openFiles(context, 'verify', name, 'own');
-    const { config, store, blobs, crashPoint } = app;
-    const advertisers = app.accounts.map(({ advertiserId }) => advertiserId);
+    const { advertisers, config, store, blobs, crashPoint } = app;
     const miscounted = share === 1 ? await store.reports.repairTallies() : 0;
     if (share === 1) await store.reports.markAllDays();
     const progress = terminal.openProgress('blobs');
-    const summary = await compare(
-      { store, blobs, crashPoint, onStep: (sum) => progress.update(sum.blobs, null, formatBytes(sum.readBytes)) },
-      {
-        ...{ advertisers, amount: { share }, mayDeleteManyOrphans: collect, signal },
-        parallel: config.blobs.SOURCE_CONCURRENCY,
-      },
-    ).finally(() => progress[Symbol.dispose]());
+    const onStep = (sum: VerifySummary) => progress.update(sum.blobs, null, formatBytes(sum.readBytes));
+    const parallel = config.blobs.SOURCE_CONCURRENCY;
+    const request = { advertisers, amount: { share }, mayDeleteManyOrphans: collect, parallel, signal };
+    const summary = await compare({ store, blobs, crashPoint, onStep }, request).finally(() =>
+      progress[Symbol.dispose](),
+    );
     const found = { ...summary, miscounted };
     const isDamaged = found.missing + found.damaged > 0;
-    const { unrepaired, extra } = found;
-    terminal.result(found, () =>
-      [
-        `${formatCount(found.blobs, 'blob')} compared, the bytes of ${found.read} read (${formatBytes(found.readBytes)}).`,
-        isDamaged
-          ? `${found.missing} missing, ${found.damaged} damaged: ${formatCount(found.requeued, 'file is', 'files are')} queued again${found.lost > 0 ? `, ${formatCount(found.lost, 'earlier version or resume is', 'earlier versions or resumes are')} lost` : ''}. Next: intake sync`
-          : `${unrepaired > 0 ? 'No other' : 'None'} is missing or damaged.`,
-        unrepaired > 0 &&
-          `${formatCount(unrepaired, 'file')} found missing or damaged earlier: not downloaded again yet. Next: intake sync. Where the source did not have the file, run intake retry first.`,
-        extra > 0 &&
-          `${formatCount(extra, 'object has', 'objects have')} no row. They are deleted after a day unless a row refers to them by then.`,
-        found.miscounted > 0 &&
-          `${formatCount(found.miscounted, 'count')} of the status differed from the rows and ${found.miscounted === 1 ? 'is' : 'are'} corrected.`,
-        found.foreign > 0 && `Left alone: ${formatCount(found.foreign, 'object')} whose names are not Intake's.`,
-        found.collected > 0 && `Deleted: ${formatCount(found.collected, 'unreferenced object')}.`,
-        found.braked &&
-          `${found.orphans} objects are unreferenced. That is too many at once, so none was deleted: a database restored from an older backup looks like this. To delete them anyway: intake verify --collect`,
-      ]
-        .filter((line) => line !== false)
-        .join('\n'),
-    );
+    const { unrepaired, extra, lost } = found;
+    const requeued = `${formatCount(found.requeued, 'file is', 'files are')} queued again`;
+    const gone = `, ${formatCount(lost, 'earlier version or resume is', 'earlier versions or resumes are')} lost`;
+    terminal.result(found, () => [
+      `${formatCount(found.blobs, 'blob')} compared, the bytes of ${found.read} read (${formatBytes(found.readBytes)}).`,
+      isDamaged
+        ? `${found.missing} missing, ${found.damaged} damaged: ${requeued}${lost > 0 ? gone : ''}. Next: intake sync`
+        : `${unrepaired > 0 ? 'No other' : 'None'} is missing or damaged.`,
+      unrepaired > 0 &&
+        `${formatCount(unrepaired, 'file')} found missing or damaged earlier: not downloaded again yet. Next: intake sync. Where the source did not have the file, run intake retry first.`,
+      extra > 0 &&
+        `${formatCount(extra, 'object has', 'objects have')} no row. They are deleted after a day unless a row refers to them by then.`,
+      miscounted > 0 && `${formatCount(miscounted, 'count of the status was', 'counts of the status were')} corrected.`,
+      found.foreign > 0 && `Left alone: ${formatCount(found.foreign, 'object')} whose names are not Intake's.`,
+      found.collected > 0 && `Deleted: ${formatCount(found.collected, 'unreferenced object')}.`,
+      found.braked &&
+        `${found.orphans} objects are unreferenced. That is too many at once, so none was deleted: a database restored from an older backup looks like this. To delete them anyway: intake verify --collect`,
+    ]);
     return isDamaged || unrepaired + extra > 0 || found.braked ? exitCodes.incomplete : exitCodes.done;
   },
 });

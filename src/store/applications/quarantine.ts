@@ -177,16 +177,12 @@ export interface QuarantinedText extends Quarantined {
   readonly text: string;
 }
 
-/** Unresolved elements, newest first; with `resolved`, also resolved ones. */
-export async function loadQuarantine(
-  db: Queryable,
-  advertiserId: bigint,
-  { resolved, limit }: { readonly resolved: boolean; readonly limit: number },
-): Promise<Quarantined[]> {
+/** Unresolved elements, newest first. */
+export async function loadQuarantine(db: Queryable, advertiserId: bigint, limit: number): Promise<Quarantined[]> {
   return await db.query<Quarantined>(
-    `SELECT ${columns} FROM intake.quarantine WHERE advertiser_id = $1 AND ($2 OR resolved_at IS NULL)
-     ORDER BY last_seen_at DESC, fingerprint LIMIT $3`,
-    [advertiserId, resolved, limit],
+    `SELECT ${columns} FROM intake.quarantine WHERE advertiser_id = $1 AND resolved_at IS NULL
+     ORDER BY last_seen_at DESC, fingerprint LIMIT $2`,
+    [advertiserId, limit],
   );
 }
 

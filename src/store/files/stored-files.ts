@@ -1,7 +1,6 @@
 // Commands on stored files: find a file, download files again, and parse stored screens again.
 import type { KeyObject } from 'node:crypto';
 import { type AttachmentState, attachmentKinds, type Note, unreadableFlag } from '../../domain/application.ts';
-import type { FileDescription } from '../../domain/blob.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import { mayStore } from '../gate.ts';
@@ -11,34 +10,20 @@ import { reopenAttachments } from './ready.ts';
 import { replaceScreens } from './screens.ts';
 import { inPages } from './verify-blobs.ts';
 
-/** An attachment of an application. The last three are null where its bytes are not stored. */
-export interface ApplicationFile extends FileDescription {
-  readonly kind: string;
-  readonly state: string;
-  readonly reason: string | null;
-  readonly key: string | null;
-  readonly sha256: string | null;
-  readonly sizeBytes: number | null;
-}
-
-/** All attachments of an application id, for each advertiser that has such an application. */
-export async function loadApplicationFiles(
+/** Where a file of an application lies, for each advertiser that has stored one; none where it is not stored. */
+export async function findStoredFile(
   db: Queryable,
   advertisers: readonly bigint[],
   applicationId: bigint,
-): Promise<Map<bigint, ApplicationFile[]>> {
-  const rows = await db.query<{ advertiserId: bigint; files: ApplicationFile[] }>(
-    `SELECT p.advertiser_id AS "advertiserId", coalesce(jsonb_agg(jsonb_build_object('kind', a.kind, 'state', a.state, 'reason', a.reason,
-         'fileName', a.file_name, 'contentType', a.content_type, 'detectedType', a.detected_type,
-         'key', b.key, 'sha256', b.sha256, 'sizeBytes', b.size_bytes) ORDER BY a.kind) FILTER (WHERE a.kind IS NOT NULL), '[]') AS files
-     FROM intake.applications p
-     LEFT JOIN intake.attachments a USING (advertiser_id, application_id)
-     LEFT JOIN intake.blobs b ON b.advertiser_id = a.advertiser_id AND b.sha256 = a.sha256 AND a.state = 'stored' AND b.state = 'stored'
-     WHERE p.advertiser_id = ANY ($1::bigint[]) AND p.application_id = $2 AND p.erased_at IS NULL
-     GROUP BY p.advertiser_id ORDER BY p.advertiser_id`,
-    [advertisers, applicationId],
+  kind: string,
+): Promise<{ advertiserId: bigint; key: string; fileName: string | null; contentType: string | null }[]> {
+  return await db.query(
+    `SELECT advertiser_id AS "advertiserId", b.key, a.file_name AS "fileName", a.content_type AS "contentType"
+     FROM intake.attachments a JOIN intake.blobs b USING (advertiser_id, sha256)
+     WHERE advertiser_id = ANY ($1::bigint[]) AND a.application_id = $2 AND a.kind = $3 AND a.state = 'stored' AND b.state = 'stored'
+     ORDER BY advertiser_id`,
+    [advertisers, applicationId, kind],
   );
-  return new Map(rows.map(({ advertiserId, files }) => [advertiserId, files]));
 }
 
 export interface RetryChoice {

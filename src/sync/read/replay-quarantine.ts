@@ -20,7 +20,6 @@ export interface ReplayDeps {
 export interface ReplayRequest extends LaneHolder {
   readonly name: string;
   readonly advertiserId: bigint;
-  readonly id: string | null;
 }
 
 export interface ReplaySummary {
@@ -35,12 +34,12 @@ const pageSize = 20;
 
 export async function replay(deps: ReplayDeps, request: ReplayRequest): Promise<ReplaySummary> {
   const { store, source } = deps;
-  const { advertiserId, id } = request;
+  const { advertiserId } = request;
   await using lane = await holdLane(store, { ...request, lane: 'backfill' });
   const counts = { read: 0, added: 0, unusable: 0 };
   for (let after = ''; ; ) {
     lane.signal.throwIfAborted();
-    const waiting = await store.quarantine.loadTexts(advertiserId, { id, after, limit: pageSize });
+    const waiting = await store.quarantine.loadTexts(advertiserId, { id: null, after, limit: pageSize });
     const readable: { readonly id: string; readonly application: Application }[] = [];
     const parsed = waiting.map((element) => ({ element, application: source.parseElement(element.text) }));
     const usable = parsed.flatMap(({ application }) => ('id' in application ? [application] : []));

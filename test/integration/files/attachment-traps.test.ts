@@ -47,8 +47,7 @@ describe('A1 HasVirus', () => {
     await intake.change(first, { attachments: [resume(same, { hasVirus: true })] });
     // From this moment nobody is shown where they lie.
     for (const id of [first, second]) {
-      const files = (await intake.store.files.load([board.advertiserId], id)).get(board.advertiserId);
-      expect(files?.map(({ key }) => key)).toEqual([null]);
+      expect(await intake.store.files.find([board.advertiserId], id, 'resume')).toEqual([]);
     }
     expect(await intake.store.deletions.hasDueDeletes()).toBe(true);
     await intake.runDownloads();

@@ -100,7 +100,7 @@ async function replayAll(database: TestDatabase, advertiserId: bigint, raws: rea
     `UPDATE intake.quarantine SET fingerprint = '\\x000000000000'::bytea || substr(fingerprint, 7) WHERE advertiser_id = $1`,
     [advertiserId],
   );
-  const whose = { name, advertiserId, id: null, owner: 'test', leaseMs: 60_000 };
+  const whose = { name, advertiserId, owner: 'test', leaseMs: 60_000 };
   const summary = await replay(
     { store, source: { parseElement, toElement } },
     { ...whose, signal: AbortSignal.timeout(600_000) },
@@ -109,7 +109,7 @@ async function replayAll(database: TestDatabase, advertiserId: bigint, raws: rea
     `SELECT application_id AS id, email FROM intake.applications WHERE advertiser_id = $1 ORDER BY 1`,
     [advertiserId],
   );
-  const open = await store.quarantine.load(advertiserId, { resolved: false, limit: 10 });
+  const open = await store.quarantine.load(advertiserId, 10);
   return { summary, stored: stored.map(({ id, email }) => `${id} ${email}`), open: open.length };
 }
 
@@ -129,7 +129,7 @@ describe('a replay', () => {
       `UPDATE intake.applications SET absent_since = now() - interval '25 hours', missing_since = now() WHERE advertiser_id = $1`,
       [advertiserId],
     );
-    const whose = { name: 'gone', advertiserId, id: null, owner: 'test', leaseMs: 60_000 };
+    const whose = { name: 'gone', advertiserId, owner: 'test', leaseMs: 60_000 };
     const summary = await replay(
       { store, source: { parseElement, toElement } },
       { ...whose, signal: AbortSignal.timeout(600_000) },
@@ -143,7 +143,7 @@ describe('a replay', () => {
         [advertiserId],
       ),
     ).toEqual([{ missing: true, absent: true, changes: 0 }]);
-    expect(await store.quarantine.load(advertiserId, { resolved: false, limit: 10 })).toEqual([]);
+    expect(await store.quarantine.load(advertiserId, 10)).toEqual([]);
   });
 
   test('does not take a rounded id for one, of which jsonb has written out the digits', async ({ database }) => {

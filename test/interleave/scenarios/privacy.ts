@@ -85,7 +85,7 @@ export const privacyScenarios = {
       const reject = { reason: 'no id', raw, rawText: null, identity: 'e1', applicant: null, members: {} };
       const seen = (sweepId: bigint) => aPage(lease, [], { advertiserId, rejects: [reject], sweepId });
       await commitPage(stage.direct, privacyKey, seen(1n));
-      const [element] = await stage.directStore.quarantine.load(advertiserId, { resolved: false, limit: 1 });
+      const [element] = await stage.directStore.quarantine.load(advertiserId, 1);
       if (!element) throw new Error('Nothing is in quarantine.');
       const read = { ...aPage(lease, [anApplication(2, { email, attachments: [] })], { advertiserId, seq: -1n }) };
       const replayed = [{ id: element.id, applicationId: 2n }];

@@ -95,21 +95,14 @@ const wrongUses: Readonly<Record<string, WrongUse>> = {
     line: 'quarantine list 5f0c2a',
     env: {},
     code: 2,
-    says: 'An id alone belongs to replay; list --show prints an element.',
+    says: 'Too many arguments',
     next: 'intake help quarantine',
   },
   'an element to show where all are read again': {
     line: 'quarantine replay --show 5f0c2a',
     env: {},
     code: 2,
-    says: '--show and --all belong to list.',
-    next: 'intake help quarantine',
-  },
-  'an element to read again that does not wait': {
-    line: 'quarantine replay 5f0c2a',
-    env: {},
-    code: 2,
-    says: 'No such element waits.',
+    says: '--show belongs to list.',
     next: 'intake help quarantine',
   },
 };

@@ -1,0 +1,110 @@
+// Stored answers of the source, parsed again: `intake quarantine` lists elements that could not be parsed as an application, shows one on
+// request, and parses them again after an upgrade; `intake reparse` rebuilds the rows of screens from their stored bytes.
+import { formatCount } from '../../domain/format.ts';
+import { advertiser, type Context, command, flag, option } from '../command.ts';
+import { exitCodes, Misuse } from '../failure.ts';
+import { openFiles, openKnown } from '../open.ts';
+import { toPrintable } from '../terminal.ts';
+
+const nothing = 'The quarantine is empty.';
+
+export const quarantine = command({
+  name: 'quarantine',
+  summary: 'list elements that could not be parsed as an application, show one, or parse them again',
+  examples: [
+    ['intake quarantine list', 'ids and reasons without content, at most 1,000 per account'],
+    ['intake quarantine list --show 5f0c2a', 'one whole element: personal data on your screen, recorded in the audit'],
+    ['intake quarantine replay', 'after an upgrade: elements that can be parsed now become applications'],
+  ],
+  args: [['<action>', 'list or replay']],
+  options: { show: option('<id>', 'for list: this element with its text', toElementId), advertiser },
+  async run(context, { show, advertiser }, action = '') {
+    if (action === 'list')
+      return show === undefined ? await list(context, advertiser) : await reveal(context, advertiser, show);
+    if (action === 'replay' && show === undefined) return await replayAll(context, advertiser);
+    throw new Misuse('The action must be list or replay; --show belongs to list.');
+  },
+});
+
+async function list(context: Context, advertiser: string | undefined) {
+  await using app = await openKnown(context, 'quarantine', advertiser);
+  const { quarantine } = app.store;
+  const loaded = app.advertisers.map((one) => quarantine.load(one, 1_000));
+  const elements = (await Promise.all(loaded)).flat();
+  const lines = elements.map(({ id, advertiserId, reason, seen, lastSeenAt }) => {
+    const times = `seen ${formatCount(seen, 'time')}, last ${lastSeenAt.toISOString()}`;
+    return `${id.slice(0, 12)}  advertiser ${advertiserId}  ${toPrintable(reason)}  ${times}`;
+  });
+  context.terminal.result({ elements }, () => (lines.length > 0 ? lines : nothing));
+  return exitCodes.done;
+}
+
+async function reveal(context: Context, advertiser: string | undefined, id: string) {
+  await using app = await openKnown(context, 'quarantine', advertiser);
+  const { privacy, quarantine } = app.store;
+  const loaded = app.advertisers.map((one) => quarantine.loadTexts(one, { id, after: '', limit: 10 }));
+  const elements = (await Promise.all(loaded)).flat();
+  if (elements.length === 0) throw new Misuse('There is no such element.');
+  for (const { advertiserId } of elements) {
+    // The id of an element is a hash of its content, and would outlive an erasure in the audit log.
+    const use = { advertiserId, action: 'quarantine', applicationId: null, by: app.by } as const;
+    await privacy.recordAudit({ ...use, facts: { shown: 1 } });
+  }
+  context.terminal.result({ elements }, () =>
+    elements.map(({ id, reason, text }) => `${id.slice(0, 12)} ${reason}\n${toPrintable(text)}`),
+  );
+  return exitCodes.done;
+}
+
+async function replayAll(context: Context, advertiser: string | undefined) {
+  const { signal, terminal } = context;
+  await using app = await openKnown(context, 'quarantine', advertiser, 'sync');
+  const { toOwner } = await import('../../app/actor.ts');
+  const source = await import('../../source/parse/list.ts');
+  const { requireKey } = await import('../../sync/privacy/erase.ts');
+  const { replay } = await import('../../sync/read/replay-quarantine.ts');
+  await requireKey(app.store);
+  const advertisers = [];
+  for (const account of app.accounts) {
+    const held = { owner: toOwner('quarantine'), leaseMs: app.config.sync.LEASE, signal };
+    const summary = await replay({ store: app.store, source }, { ...account, ...held });
+    advertisers.push({ name: account.name, ...summary });
+    if (summary.read === 0) continue;
+    const use = { advertiserId: account.advertiserId, action: 'quarantine', applicationId: null, by: app.by } as const;
+    await app.store.privacy.recordAudit({ ...use, facts: { replayed: summary.read, added: summary.added } });
+  }
+  const lines = advertisers.map(({ name, read, added, unusable }) => {
+    return `${name}: ${read} parsed, ${added} of them new applications; ${unusable} still unusable.`;
+  });
+  terminal.result({ advertisers }, () => (lines.length > 0 ? lines : nothing));
+  return advertisers.some(({ unusable }) => unusable > 0) ? exitCodes.incomplete : exitCodes.done;
+}
+
+function toElementId(text: string): string {
+  if (/^[0-9a-f]{4,64}$/.test(text)) return text;
+  throw new Misuse('An element is named by the beginning of its id, as `intake quarantine list` prints it.');
+}
+
+export const reparse = command({
+  name: 'reparse',
+  summary: 'parse stored screens again that this version has not parsed yet',
+  examples: [
+    ['intake reparse', 'after an upgrade, or when status reports unreadable screens'],
+    ['intake reparse --all', 'every stored screen'],
+  ],
+  options: { all: flag('every stored screen'), advertiser },
+  async run(context, { all, advertiser: name }) {
+    const { parseScreens, screenParserVersion } = await import('../../source/parse/screen.ts');
+    const { reparse: parseAgain } = await import('../../sync/files/reparse.ts');
+    await using app = await openFiles(context, 'reparse', name, 'read');
+    const { store, blobs, advertisers } = app;
+    const request = { advertisers, parserVersion: all ? null : screenParserVersion, signal: context.signal };
+    const found = await parseAgain({ store, blobs, parseScreens }, request);
+    const missing = found.missing > 0 ? `, ${found.missing} not in the store: intake verify` : '';
+    context.terminal.result(
+      found,
+      () => `${formatCount(found.read, 'screen')} parsed again, ${found.unreadable} unreadable${missing}.`,
+    );
+    return found.unreadable + found.missing > 0 ? exitCodes.incomplete : exitCodes.done;
+  },
+});
