@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect } from 'vitest';
-import { openSandbox, type Sandbox } from '../../src/dev/sandbox/http/server.ts';
+import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { type TestDatabase, test } from '../support/database/test-database.ts';
 import { findDifferences } from '../support/equality.ts';
 import { callIntake } from '../support/processes/intake.ts';
@@ -48,23 +48,6 @@ describe('a worker', () => {
     worker.kill('SIGTERM');
     expect(await worker.ended).toMatchObject({ code: 0 });
     expect(await loadLeases(database)).toEqual([{ owner: expect.stringContaining('worker on'), held: false }]);
-  });
-
-  const isFetching = (board: Sandbox) => board.requests().some((one) => !one.path.endsWith('/applications'));
-
-  test('that is stopped amid its files gives them back unspent', { tags: ['slow'] }, async ({ emptied: database }) => {
-    await using board = await openSandbox({ applications: 10 });
-    board.fault({ kind: 'hang', on: 'attachments', times: null });
-    await using settings = await openSettings(database, board, { SYNC_SCHEDULE: 'off' });
-    await using worker = await spawnWorker(settings.env);
-    await until(() => isFetching(board));
-    worker.kill('SIGTERM');
-    expect(await worker.ended).toMatchObject({ code: 0 });
-    expect(
-      await database.query(
-        `SELECT sum(attempts)::int AS attempts, count(lease_token)::int AS claimed FROM intake.downloads`,
-      ),
-    ).toEqual([{ attempts: 0, claimed: 0 }]);
   });
 
   test('in which something has stopped moving ends with 8', { tags: ['slow'] }, async ({ emptied: database }) => {

@@ -280,7 +280,6 @@ export const kinds: readonly Kind[] = [
     couldShow: (row, _, rows) => !rows.some((other) => other.person === row.person && other.id > row.id),
   }),
 
-  // A page is cut off first; withdrawn rows, in runs of 1 to 30 pages, are dropped from it afterwards
   // A page is cut off first; withdrawn rows, in runs of 1 to 30 pages, are dropped from it afterwards.
   breaksCap('thinned-runs', { world: { tombstones: 'long-runs' } }),
   breaksCap('thinned-runs-descending', { world: { tombstones: 'long-runs' }, order: 'id-descending' }),

@@ -1,8 +1,7 @@
 // Sweeps, polls and rechecks many simulated servers of every kind, and looks for sweeps that were certified as proven or ended as success
 // while an application was missing. Prints a table per group of kinds, and a line that replays each such server that keeps the assumptions.
-//   npm run coverage:servers -- --servers 100000 --from 1000 [--kind PATTERN] [--list] [--times]
-// --list prints the wrong sweeps of all servers, --times the kinds that take longest. Exits with 1 when a sweep of a server that keeps the
-// assumptions was wrong.
+//   npm run coverage:servers -- --servers 100000 --from 1000 [--kind PATTERN]
+// Exits with 1 when a sweep of a server that keeps the assumptions was wrong.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
@@ -18,8 +17,6 @@ const { values: options } = parseArgs({
     threads: { type: 'string', default: String(availableParallelism()) },
     /** A regular expression that the names of kinds match. */
     kind: { type: 'string', default: '' },
-    list: { type: 'boolean', default: false },
-    times: { type: 'boolean', default: false },
   },
 });
 const [servers, from, threads] = [Number(options.servers), Number(options.from), Number(options.threads)];
@@ -33,7 +30,6 @@ interface Report {
   readonly crowded: number;
   /** Null if no seed was calm enough. */
   readonly verdict: Verdict | null;
-  readonly ms: number;
 }
 
 const keeping = 'keeps all';
@@ -53,10 +49,8 @@ function work(thread: number): void {
     let seed = from + Math.floor(nth / chosen.length);
     let crowded = 0;
     for (; isCrowded(openSeed(kind, seed).server) && crowded < mostDraws; crowded++) seed += 1_000_000;
-    const startedAt = performance.now();
     const verdict = crowded < mostDraws ? judgeSeed(kind, seed) : null;
-    const ms = performance.now() - startedAt;
-    parentPort?.postMessage({ group: groupOf(kind, verdict?.isHeavy ?? false), crowded, verdict, ms } satisfies Report);
+    parentPort?.postMessage({ group: groupOf(kind, verdict?.isHeavy ?? false), crowded, verdict } satisfies Report);
   }
 }
 
@@ -107,11 +101,10 @@ function findWrong({ kind, seed, sweeps }: Verdict): string[] {
 
 async function lead(): Promise<void> {
   const table = new Map<string, Counts>();
-  const times = new Map<string, { ms: number; servers: number }>();
   let [wrong, crowded, skipped, done] = [0, 0, 0, 0];
   const startedAt = performance.now();
   const say = (line: string) => process.stdout.write(`${line}\n`);
-  const take = ({ group, verdict, ms, ...report }: Report) => {
+  const take = ({ group, verdict, ...report }: Report) => {
     done++;
     crowded += report.crowded;
     if (verdict === null) skipped++;
@@ -123,11 +116,10 @@ async function lead(): Promise<void> {
     const counts = table.get(group) ?? { ...noCounts };
     table.set(group, counts);
     count(counts, verdict);
-    const time = times.get(verdict.kind) ?? { ms: 0, servers: 0 };
-    times.set(verdict.kind, { ms: time.ms + ms, servers: time.servers + 1 });
+    if (group !== keeping) return;
     const lines = findWrong(verdict);
-    if (group === keeping) wrong += lines.length;
-    if (options.list || group === keeping) for (const line of lines) say(line);
+    wrong += lines.length;
+    for (const line of lines) say(line);
   };
   const threadsDone = Array.from({ length: threads }, (_, thread) => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -154,12 +146,6 @@ async function lead(): Promise<void> {
       (row.poll / row.servers / 5).toFixed(1),
     ];
     say(`| ${key} | ${cells.join(' | ')} |`);
-  }
-  if (options.times) {
-    const slowest = [...times].sort(([, a], [, b]) => b.ms - a.ms).slice(0, 20);
-    for (const [kind, time] of slowest) say(`${kind}: ${(time.ms / time.servers).toFixed(0)} ms per server`);
-    const all = [...times.values()].reduce((sum, { ms }) => sum + ms, 0);
-    say(`all: ${(all / (done - skipped)).toFixed(0)} ms per server`);
   }
   say(`Wrongly proven, or silent loss, where the assumptions hold: ${wrong}.`);
   process.exitCode = wrong > 0 ? 1 : 0;

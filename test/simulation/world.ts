@@ -29,15 +29,7 @@ export interface WorldRow {
 }
 
 export type IdStyle = 'any' | 'dense' | 'gaps' | 'sparse' | 'digits' | 'above-32-bit' | 'above-double';
-export type DateStyle =
-  | 'monotone'
-  | 'jitter'
-  | 'shuffled'
-  | 'ties'
-  | 'missing'
-  | 'imports'
-  | 'drafts-late'
-  | 'reversed';
+export type DateStyle = 'monotone' | 'jitter' | 'shuffled' | 'ties' | 'missing' | 'imports' | 'drafts-late';
 export type SizeStyle = 'even' | 'lognormal' | 'heavy' | 'eighths' | 'thirds' | 'halves' | 'wholes' | 'oversized';
 type Happening = 'arrival' | 'late' | 'deletion' | 'change' | 'return';
 
@@ -462,8 +454,6 @@ function toStyle(dates: readonly number[], style: DateStyle, draws: Draws): (num
       return dates.map((date) => date - (draws.chance(0.1) ? draws.int(0, 20) : 0));
     case 'shuffled':
       return draws.shuffle(dates);
-    case 'reversed':
-      return dates.toReversed();
     case 'ties':
       return dates.map((date) => date - (date % (86_400 * 7)));
     case 'missing':

@@ -1,5 +1,5 @@
 // A reporter that ends a run with one plain line, `N passed, N failed`, for readers of the last line only. The lines before it count the
-// tests that the run left out and the skipped tests by reason, name the slowest file, and, with --slow, list the slowest files and tests.
+// tests that the run left out and the skipped tests by reason, and name the slowest file.
 // Everything that makes vitest fail counts as a failure: a file that cannot be loaded, a broken hook, an unhandled error.
 // A Node warning in the runner itself fails the run. The leak guard checks for warnings in the tests' processes.
 
@@ -8,10 +8,6 @@ import type { Reporter, TestCase, TestModule } from 'vitest/node';
 interface Failing {
   errors(): readonly unknown[];
 }
-
-const isSlowAsked = process.env.TEST_SLOWEST === '1';
-/** How many seconds the run should take; 0 for a run without a goal. */
-const goalSeconds = Number(process.env.TEST_GOAL ?? 0);
 
 // biome-ignore lint/style/noDefaultExport: vitest takes a reporter from the default export.
 export default class ClosingLine implements Reporter {
@@ -23,12 +19,7 @@ export default class ClosingLine implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
-    const lines = [
-      ...renderLeftOut(tests),
-      ...renderSkips(tests),
-      ...(isSlowAsked ? renderSlowest(modules, tests) : []),
-      ...renderDuration(modules),
-    ];
+    const lines = [...renderLeftOut(tests), ...renderSkips(tests), ...renderDuration(modules)];
     if (this.#warnings.length > 0) {
       lines.push(...this.#warnings.map(({ name, message }) => `Node warned: ${name}: ${message}`));
       process.exitCode = 1;
@@ -71,42 +62,14 @@ function renderSkips(tests: readonly TestCase[]): string[] {
   return [...reasons].map(([reason, count]) => `${count} skipped: ${reason}`);
 }
 
-const most = 10;
-
-const renderSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
-
 function duration(module: TestModule): number {
   const { duration: ms, prepareDuration, collectDuration, setupDuration } = module.diagnostic();
   return ms + prepareDuration + collectDuration + setupDuration;
 }
 
-/** One line that names the slowest of several files, after a hint when the run took longer than its goal. */
+/** One line that names the slowest of several files. */
 function renderDuration(modules: readonly TestModule[]): string[] {
   const [slowest] = modules.toSorted((a, b) => duration(b) - duration(a));
   if (!slowest || modules.length === 1) return [];
-  const seconds = Math.round(performance.now() / 1_000);
-  const isLate = goalSeconds > 0 && seconds > goalSeconds;
-  const hint = isLate ? `npm test took ${seconds} s; its goal is ${goalSeconds} s on two quiet cores. ` : '';
-  const named = `${slowest.relativeModuleId} (${renderSeconds(duration(slowest))})`;
-  return [`${hint}Slowest file: ${named}, see npm test -- --slow`];
-}
-
-function renderSlowest(modules: readonly TestModule[], tests: readonly TestCase[]): string[] {
-  const render = (what: string, named: readonly (readonly [name: string, ms: number])[]) => [
-    `Slowest ${what}:`,
-    ...named
-      .toSorted(([, a], [, b]) => b - a)
-      .slice(0, most)
-      .map(([name, ms]) => `${renderSeconds(ms).padStart(9)}  ${name}`),
-  ];
-  return [
-    ...render(
-      'files',
-      modules.map((module) => [module.relativeModuleId, duration(module)]),
-    ),
-    ...render(
-      'tests',
-      tests.map((test) => [`${test.module.relativeModuleId}: ${test.fullName}`, test.diagnostic()?.duration ?? 0]),
-    ),
-  ];
+  return [`Slowest file: ${slowest.relativeModuleId} (${(duration(slowest) / 1_000).toFixed(1)} s)`];
 }
