@@ -4,8 +4,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openTestAdmin } from '../support/admin.ts';
 import { openTestDatabase } from '../support/database/test-database.ts';
-import { openBrowser, openPage } from '../support/prefill/browser.ts';
-import { findClipped } from '../support/prefill/clipped.ts';
+import { findClipped, openBrowser, openPage } from '../support/prefill/browser.ts';
 import { openSmallIntake } from '../support/small-intake.ts';
 
 let browser: Browser & AsyncDisposable;

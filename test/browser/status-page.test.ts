@@ -3,8 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { fillMonth, openTestAdmin } from '../support/admin.ts';
 import { test as base, openTestDatabase } from '../support/database/test-database.ts';
-import { openBrowser, openPage } from '../support/prefill/browser.ts';
-import { findClipped } from '../support/prefill/clipped.ts';
+import { findClipped, openBrowser, openPage } from '../support/prefill/browser.ts';
 
 let browser: Browser & AsyncDisposable;
 beforeAll(async () => {

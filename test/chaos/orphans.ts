@@ -1,7 +1,9 @@
 // Orphaned objects, to which no row refers. The harness puts some directly into the store; faults leave others. `intake verify` finds
 // them, and deletes them a day later. The harness simulates the day by setting the times of rows back, except for downloads in progress.
-
 import { createHash } from 'node:crypto';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toBlobKey } from '../../src/domain/blob.ts';
 import type { CrashPoint } from '../../src/domain/crash-point.ts';
@@ -77,4 +79,27 @@ async function findLeftOver({ cluster, s3 }: OrphanStage): Promise<string[]> {
     ...left.slice(0, 3).map((name) => `P7, P17: ${name} is in the store, and nothing refers to it`),
     ...(marked && marked.n > 0 ? [`P7: ${marked.n} orphans are marked and never deleted`] : []),
   ];
+}
+
+/** Staging that was given production's BLOBS_URL: reads the source into a new database, then verifies with the right to delete every object that the database does not know. */
+export async function useStoreElsewhere({ cluster, name, pooler, fleet, count, report }: Stage): Promise<boolean> {
+  if (pooler) return false;
+  // Until the first database has used the store, the store has no owner.
+  if ((await cluster.query(`SELECT 1 FROM intake.blob_store WHERE identity IS NOT NULL`)).length === 0) return false;
+  const other = `${name}_other`;
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'intake-chaos-other-'));
+  const url = new URL(cluster.toUrl(cluster.port, 'other'));
+  await cluster.query(`DROP DATABASE IF EXISTS ${other} WITH (FORCE)`);
+  await cluster.query(`CREATE DATABASE ${other} OWNER ${url.username} TEMPLATE template0`);
+  url.pathname = `/${other}`;
+  const env = { DATABASE_URL_FILE: join(folder.path, 'url') };
+  writeFileSync(env.DATABASE_URL_FILE, url.href);
+  for (const args of [['sync'], ['verify', '--collect']]) {
+    const { code } = await fleet.run(args, null, env);
+    if (args[0] === 'verify' && (code === 0 || code === 3))
+      report(`P28: another database verified the store (${code})`);
+  }
+  count('other databases');
+  await cluster.query(`DROP DATABASE IF EXISTS ${other} WITH (FORCE)`);
+  return true;
 }

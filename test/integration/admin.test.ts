@@ -4,7 +4,7 @@ import { describe, expect } from 'vitest';
 import { type Status, toStatus } from '../../src/domain/status/status.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import { fillMonth, openTestAdmin } from '../support/admin.ts';
-import { anAdvertiserStatus } from '../support/advertiser-status.ts';
+import { anAdvertiserStatus } from '../support/database/filled-metrics.ts';
 import { test as base, openTestDatabase } from '../support/database/test-database.ts';
 
 const test = base

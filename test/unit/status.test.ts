@@ -6,7 +6,7 @@ import { toJson } from '../../src/domain/format.ts';
 import { type AdvertiserStatus, type SweepFacts, toSweepResult } from '../../src/domain/status/advertiser-status.ts';
 import { isHealthy, toReport, toStatus } from '../../src/domain/status/status.ts';
 import { renderAgo } from '../../src/web/admin/page.ts';
-import { anAdvertiserStatus } from '../support/advertiser-status.ts';
+import { anAdvertiserStatus } from '../support/database/filled-metrics.ts';
 
 const day = 86_400_000;
 const now = new Date('2026-11-15T10:00:00Z');

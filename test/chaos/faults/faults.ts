@@ -10,14 +10,12 @@ import { untilAnswering } from '../cluster.ts';
 import { showChangingElement } from '../elements.ts';
 import { endpointFaults } from '../endpoints.ts';
 import type { Arming } from '../fleet.ts';
-import { playCollection } from '../orphans.ts';
-import { useStoreElsewhere } from '../other-database.ts';
+import { playCollection, useStoreElsewhere } from '../orphans.ts';
 import { leaseMs, within } from '../settings.ts';
 import type { Plan, Stage } from '../stage.ts';
 import { during, type End, findWriter, lockTable, withSetting } from './database-faults.ts';
-import { beginOutage } from './outages.ts';
+import { beginOutage, toSourceFault } from './outages.ts';
 import type { ProxyMode, TcpProxy } from './proxy.ts';
-import { toSourceFault } from './source-faults.ts';
 
 export type FaultClass = 'process' | 'database' | 'network' | 'source' | 'storage' | 'clock';
 

@@ -1,8 +1,8 @@
-// Finds personal data and secrets where they must not be: an e-mail address, a phone number or a credential in a log (P18), and a file
-// left in the spool, even after processes died (P17).
-
-import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs';
+// Finds personal data and secrets where they must not be: an e-mail address, a phone number or a credential in a log (P18), a file left in
+// the spool, even after processes died (P17), and requests that went elsewhere (P19).
+import { type Dirent, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Sandbox } from '../../../src/dev/sandbox/http/server.ts';
 import type { Stage } from '../stage.ts';
 
 export function findLeaks(
@@ -33,4 +33,32 @@ export function findLeaks(
 
 function sizeOf({ parentPath, name }: Dirent): number {
   return statSync(join(parentPath, name)).size;
+}
+
+/**
+ * Reads what watched-network.ts records inside the processes, and finds requests at the source for ids that it never listed. Every request
+ * carries a credential, so a single wrong destination is a finding. The returned function checks the requests since its last call.
+ */
+export function createStrangerWatch(file: string, board: Sandbox): () => string[] {
+  const known = new Set<string>();
+  // Other checks read the same request log, so this one does not clear it.
+  let lastSeen = 0;
+  const isKnown = (id: string) => {
+    if (!known.has(id))
+      for (const account of board.advertisers) for (const one of account.truth()) known.add(`${one.id}`);
+    return known.has(id);
+  };
+  return () => {
+    const noted = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').slice(0, 1) : [];
+    const asked = board.requests().filter(({ number }) => number > lastSeen);
+    lastSeen = asked.at(-1)?.number ?? lastSeen;
+    const astray = asked.filter(({ path }) => {
+      const [id] = path.startsWith('/v1/') ? (/-?\d+$/.exec(path) ?? []) : [];
+      return id !== undefined && !isKnown(id);
+    });
+    return [
+      ...noted.map((what) => `P19: ${what}`),
+      ...astray.slice(0, 1).map(({ path }) => `P19: ${path} was asked for, and the source shows no such application`),
+    ];
+  };
 }

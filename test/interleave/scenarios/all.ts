@@ -8,10 +8,8 @@ import { fileScenarios } from './files.ts';
 import { flagScenarios } from './flags.ts';
 import { laneScenarios } from './lanes.ts';
 import { orderScenarios } from './order.ts';
-import { ownerScenarios } from './owner.ts';
 import { prefillScenarios } from './prefills.ts';
 import { privacyScenarios } from './privacy.ts';
-import { pruningScenarios } from './pruning.ts';
 import { sharedScenarios } from './shared.ts';
 
 const scenarios = {
@@ -22,9 +20,7 @@ const scenarios = {
   ...flagScenarios,
   ...privacyScenarios,
   ...prefillScenarios,
-  ...ownerScenarios,
   ...evidenceScenarios,
-  ...pruningScenarios,
   ...orderScenarios,
   ...sharedScenarios,
 } satisfies Scenarios;

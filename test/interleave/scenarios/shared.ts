@@ -1,13 +1,25 @@
-// Scenarios of what all workers share: the outbox, the rate limit and the schema.
+// Scenarios of what all workers share: the outbox, the rate limit, the schema, the blob store and the maintenance of old rows.
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { BlobStore } from '../../../src/domain/blob.ts';
 import { type Delay, toDelay } from '../../../src/domain/delay.ts';
 import { loadRetryAfter, noteRetryAfter } from '../../../src/store/accounts/advertisers.ts';
 import { appendEvents } from '../../../src/store/events.ts';
+import {
+  confirmIdentity,
+  ensureRecordedStore,
+  loadRecordedStore,
+  planIdentity,
+} from '../../../src/store/files/store-owner.ts';
 import { migrate } from '../../../src/store/postgres/apply-migrations.ts';
-import { openDatabase } from '../../../src/store/postgres/database.ts';
+import { type Database, openDatabase } from '../../../src/store/postgres/database.ts';
+import { lapsePrefills } from '../../../src/store/prefill/lapse.ts';
 import { takeSlot } from '../../../src/store/rate-limit.ts';
+import { adoptStore, ensureOwned, type OwnerDeps } from '../../../src/sync/files/store-owner.ts';
 import type { Actor } from '../schedule.ts';
-import type { Scenarios, Stage } from '../stage.ts';
+import type { Scenarios, Situation, Stage } from '../stage.ts';
+import { failOnWaiting } from './clients.ts';
+import { never } from './objects.ts';
 
 /** Creates a database without a schema, in place of the previous schedule's database. */
 async function openEmpty(stage: Stage) {
@@ -21,6 +33,50 @@ async function openEmpty(stage: Stage) {
     return (await db.query(`SELECT hash FROM intake.migrations ORDER BY created_at, id`)).map(({ hash }) => hash);
   };
   return { toUrl, migrated };
+}
+
+function toDeps(db: Database, actor: Actor, identities: string[]): OwnerDeps {
+  const blobs = {
+    location: 'memory',
+    list: async function* () {},
+    loadIdentity: () => actor.act('load the identity', () => identities.at(-1) ?? null),
+    replaceIdentity: (before: string | null, identity: string) =>
+      actor.act('replace the identity', () => {
+        const isUnchanged = (identities.at(-1) ?? null) === before;
+        if (isUnchanged) identities.push(identity);
+        return isUnchanged;
+      }),
+  } as Partial<BlobStore> as BlobStore;
+  const blobStore = {
+    load: () => loadRecordedStore(db),
+    ensure: () => ensureRecordedStore(db),
+    plan: (before: string | null, identity: string) => planIdentity(db, before, identity),
+    confirm: (identity: string, location: string) => confirmIdentity(db, identity, location),
+  };
+  return { store: { blobStore }, blobs };
+}
+
+/** Two processes use a blob store for the first time, or adopt it; the first may die at any step. */
+function createTaken(stage: Stage, first: typeof ensureOwned, other: typeof ensureOwned): Situation {
+  return {
+    promise: 'their database owns it afterwards, and nobody fails',
+    async open() {
+      await stage.query(`DELETE FROM intake.blob_store`);
+      const identities: string[] = [];
+      const run = (take: typeof ensureOwned) => (actor: Actor) =>
+        take(toDeps(stage.database(actor.name), actor, identities), never);
+      return {
+        programs: { a: run(first), b: run(other) },
+        mortal: ['a'],
+        commitsApart: true,
+        async check() {
+          const [row] = await stage.query(`SELECT identity, next_identity FROM intake.blob_store`);
+          const [identity] = [row?.identity, row?.next_identity].filter((text) => text === identities.at(-1));
+          assert.ok(identity, 'the database does not know the identity of its store');
+        },
+      };
+    },
+  };
 }
 
 export const sharedScenarios = {
@@ -119,6 +175,46 @@ export const sharedScenarios = {
         mortal: ['a'],
         async check() {
           assert.deepEqual(await migrated(), await migrated(stage.url), 'P22: other migrations were applied');
+        },
+      };
+    },
+  }),
+
+  'first-use': (stage) => createTaken(stage, ensureOwned, ensureOwned),
+  'adopt-store': (stage) => createTaken(stage, ensureOwned, adoptStore),
+  'adopt-twice': (stage) => createTaken(stage, adoptStore, adoptStore),
+
+  /** Two workers count the prefills that ended without a profile. */
+  'prefill-days': (stage) => ({
+    promise: 'each prefill is counted once, and neither worker waits',
+    async open() {
+      const { advertiserId } = await stage.openAdvertiser();
+      for (const outcome of ['failed', 'denied']) {
+        await stage.query(
+          `INSERT INTO intake.prefills (advertiser_id, prefill_id, outcome, reason, form_url, return_url, created_at, ended_at)
+           VALUES ($1, $2, $3, 'test', 'https://a.example/', 'https://a.example/', now() - interval '2 hours', now() - interval '2 hours')`,
+          [advertiserId, randomUUID(), outcome],
+        );
+      }
+      await stage.query(
+        `INSERT INTO intake.prefill_days (advertiser_id, day, started)
+         SELECT $1, ((now() - interval '2 hours') AT TIME ZONE interval '10 hours')::date, 5`,
+        [advertiserId],
+      );
+      const lapse = (actor: Actor) => lapsePrefills(stage.database(actor.name));
+      return {
+        programs: { a: lapse, b: lapse },
+        mortal: ['a'],
+        commitsApart: true,
+        async check(outcome) {
+          failOnWaiting(outcome, /^WITH gone AS/, 'what another one counts');
+          // If the first worker died before it counted, the next run counts.
+          await lapsePrefills(stage.direct);
+          const rows = await stage.query(
+            `SELECT started::int, failed::int, denied::int FROM intake.prefill_days WHERE advertiser_id = $1`,
+            [advertiserId],
+          );
+          assert.deepEqual(rows, [{ started: 7, failed: 1, denied: 1 }], 'each is counted once');
         },
       };
     },

@@ -8,3 +8,6 @@ export async function openRestored(dump: string): Promise<TestDatabase> {
   await restored.query(dump);
   return restored;
 }
+
+/** The board whose applications are in the dumps of earlier releases. The same clock gives the same bytes. */
+export const dumpedBoard = { applications: 20, weeks: 5, now: () => Date.UTC(2026, 10, 17, 8) };

@@ -1,7 +1,8 @@
 // Metrics of a worker for whom everything has happened once, so that every name is there.
+
+import type { AdvertiserStatus } from '../../../src/domain/status/advertiser-status.ts';
 import { toStatus } from '../../../src/domain/status/status.ts';
 import { createMetrics } from '../../../src/web/admin/metrics.ts';
-import { anAdvertiserStatus } from '../advertiser-status.ts';
 
 const at = new Date('2026-11-15T10:00:00Z');
 const advertiser = anAdvertiserStatus(at, {
@@ -47,4 +48,17 @@ export function createFilled() {
     ],
   });
   return { metrics, status, advertiser, at };
+}
+
+/** An advertiser of whom there is nothing to report: all is well, and everything happened at this moment. */
+export function anAdvertiserStatus(at: Date, facts: Partial<AdvertiserStatus> = {}): AdvertiserStatus {
+  return {
+    ...{ name: 'north', advertiserId: 1n, halt: null, applications: 1, newestSubmittedAt: at, submittedAt: [] },
+    ...{ cursor: { afterId: 1n, asOf: at }, readAt: at, lastSweep: null, coverage: null, openRanges: 0 },
+    ...{ waiting: 0, due: 0, oldestDueAt: null, notThere: 0, suspects: 0, withheld: 0, attachments: {} },
+    ...{ blobs: { count: 0, bytes: 0 }, damagedBlobs: 0, keptDeleted: 0, verifiedSince: null },
+    ...{ unfinished: [], unreadable: [], unreadableScreens: 0, quarantined: 0, unkept: 0, volatile: [], keptOut: 0 },
+    ...{ retentionDue: null, erasingSince: null, erasingTrouble: null, latenessMs: null },
+    ...facts,
+  };
 }

@@ -9,7 +9,7 @@ import { version } from '../../../src/domain/version.ts';
 import { callIntake } from '../processes/intake.ts';
 import { toEnvironment } from '../processes/syncing.ts';
 import { openScratch } from '../stores/blob-stores.ts';
-import { dumpedBoard } from './dumped-board.ts';
+import { dumpedBoard } from './dump-database.ts';
 
 const { DATABASE_URL: url = '' } = process.env;
 await using board = await openSandbox(dumpedBoard);

@@ -8,3 +8,14 @@ export function testFirst<Case>(cases: readonly Case[]) {
     test.for(cases.slice(1))(name, { tags: ['slow'] }, run);
   };
 }
+
+export interface DrawsOf {
+  readonly runs: number;
+  readonly tags: string[];
+}
+
+/** The two tests of a property: a fifth of its random cases in `npm test`, all of them in `npm run test:all`. */
+export const drawsOf = (runs: number): readonly DrawsOf[] => [
+  { runs: Math.ceil(runs / 5), tags: [] },
+  { runs, tags: ['slow'] },
+];

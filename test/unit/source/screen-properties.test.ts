@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { Trouble } from '../../../src/domain/trouble.ts';
 import { parseScreens, screenParserVersion } from '../../../src/source/parse/screen.ts';
 import { type Pick, renderScreensJson, renderScreensXml, screenLists } from '../../support/screens.ts';
-import { drawsOf } from '../../support/suite/draws-of.ts';
+import { drawsOf } from '../../support/suite/variants.ts';
 
 const renderers = { JSON: renderScreensJson, XML: renderScreensXml };
 

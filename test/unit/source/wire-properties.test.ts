@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Trouble } from '../../../src/domain/trouble.ts';
 import { parseElement, parsePage, scanIds } from '../../../src/source/parse/list.ts';
-import { drawsOf } from '../../support/suite/draws-of.ts';
+import { drawsOf } from '../../support/suite/variants.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
