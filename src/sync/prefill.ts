@@ -73,13 +73,8 @@ export async function beginPrefill(
 ): Promise<string> {
   const { advertiserId } = request;
   const state = toTicket(advertiserId, createSecret());
-  await store.prefills.begin({
-    advertiserId,
-    prefillId: crypto.randomUUID(),
-    request,
-    stateHash: toHash(state),
-    bindingHash: toHash(binding),
-  });
+  const hashes = { stateHash: toHash(state), bindingHash: toHash(binding) };
+  await store.prefills.begin({ advertiserId, prefillId: crypto.randomUUID(), request, ...hashes });
   return source.toAuthorizeUrl(state, advertiserId);
 }
 
@@ -93,15 +88,12 @@ export interface Callback {
 
 /** Finishes a prefill. Returns the URL to send the browser to, or null if the state does not belong to this browser. */
 export async function finishPrefill(deps: PrefillDeps, callback: Callback): Promise<string | null> {
-  const { answer } = callback;
-  const advertiserId = parseTicket(callback.state);
+  const { state, binding, answer } = callback;
+  const advertiserId = parseTicket(state);
   if (advertiserId === null) return null;
-  const found = await deps.store.prefills.takeState({
-    advertiserId,
-    stateHash: toHash(callback.state),
-    bindingHash: toHash(callback.binding),
-    isAuthorized: typeof answer === 'object',
-  });
+  const hashes = { stateHash: toHash(state), bindingHash: toHash(binding) };
+  const isAuthorized = typeof answer === 'object';
+  const found = await deps.store.prefills.takeState({ advertiserId, ...hashes, isAuthorized });
   if (found === null) return null;
   const { key, condition, request } = found;
   const end = async (error: PrefillError, reason: string, trouble: unknown = null) => {
@@ -122,12 +114,7 @@ export async function finishPrefill(deps: PrefillDeps, callback: Callback): Prom
 }
 
 /** Uses the code to fetch the profile and the resume, and stores both. Without a resume the profile is stored all the same. */
-async function keep(
-  deps: PrefillDeps,
-  { key, request }: FoundState,
-  code: string,
-  signal: AbortSignal,
-): Promise<string> {
+async function keep(deps: PrefillDeps, { key, request }: FoundState, code: string, signal: AbortSignal) {
   using _slot = await deps.slots.take(signal);
   const { store } = deps;
   const account = await findAccount(deps, key.advertiserId);
@@ -162,25 +149,15 @@ async function fetchResume(
   }
 }
 
-/**
- * Bytes that are known to be infected are not put, nor those of a prefill that has ended. While equal bytes are being deleted, the put
- * waits.
- */
-async function putResume(
-  { store, blobs }: PrefillDeps,
-  key: PrefillKey,
-  resume: Resume,
-  signal: AbortSignal,
-): Promise<typeof infectedResume | null> {
+/** Bytes that are known to be infected are not put, nor those of a prefill that has ended. A put waits until equal bytes are deleted. */
+async function putResume({ store, blobs }: PrefillDeps, key: PrefillKey, resume: Resume, signal: AbortSignal) {
   for (;;) {
     const answer = await store.prefills.announceResume(key, resume);
     if (answer === 'put') await blobs.put(toBlobKey(key.advertiserId, resume.sha256), resume.body, resume, signal);
     if (answer !== 'deleting') return answer === 'infected' ? infectedResume : null;
-    await sleep(deletingDelayMs, undefined, { signal });
+    await sleep(1_000, undefined, { signal });
   }
 }
-
-const deletingDelayMs = 1_000;
 
 /** Returns the profile for a handle, once; null for a handle that is unknown, used, expired or of an account that is not in `names`. */
 export async function redeemPrefill(

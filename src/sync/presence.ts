@@ -1,6 +1,5 @@
 // Keeps this process on record while it runs, so that no breaking migration is applied under it; and ends its work where one was applied
 // nevertheless, while it was paused or had no database.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { SchemaTrouble } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 
@@ -19,20 +18,18 @@ export async function startPresence(
   everyMs = renewEveryMs,
 ): Promise<Presence> {
   await processes.renew(process);
-  const [stop, outdated] = [new AbortController(), new AbortController()];
-  const renewing = (async () => {
-    while (!outdated.signal.aborted) {
-      await sleep(everyMs, undefined, { signal: stop.signal, ref: false });
-      await processes.renew(process).catch((error: unknown) => {
-        // Any other trouble passes, and the work itself meets and reports it.
-        if (error instanceof SchemaTrouble) outdated.abort(error);
-      });
-    }
-  })().catch(() => {});
+  const outdated = new AbortController();
+  let renewing = Promise.resolve();
+  const renewal = setInterval(() => {
+    renewing = processes.renew(process).catch((error: unknown) => {
+      // Any other trouble passes, and the work itself meets and reports it.
+      if (error instanceof SchemaTrouble) outdated.abort(error);
+    });
+  }, everyMs).unref();
   return {
     outdated: outdated.signal,
     async [Symbol.asyncDispose]() {
-      stop.abort();
+      clearInterval(renewal);
       await renewing;
       // Without a database the row stays. It counts for a minute.
       await processes.end(process).catch(() => {});

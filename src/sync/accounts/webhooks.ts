@@ -34,8 +34,6 @@ export interface DeliverDeps {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-export type DeliverRequest = LaneHolder & { readonly advertiserId: bigint };
-
 export interface DeliverySummary {
   readonly delivered: number;
   /** Why it stopped before the newest event; null if it did not. */
@@ -52,7 +50,7 @@ const batchSize = 100;
 export async function deliver(
   deps: DeliverDeps,
   webhook: Webhook,
-  { advertiserId, ...request }: DeliverRequest,
+  { advertiserId, ...request }: LaneHolder & { readonly advertiserId: bigint },
 ): Promise<DeliverySummary | null> {
   const { webhooks } = deps.store;
   // The spaces keep it apart from the names of advertisers, which have none.
@@ -62,18 +60,16 @@ export async function deliver(
   const key = { advertiserId, name: webhook.name };
   const record = (what: DeliveryRecord) => webhooks.record(lane.lease, key, what);
   const delivery = { ...deps, ...webhook, record, signal: lane.signal };
-  let delivered = 0;
-  while (!lane.signal.aborted) {
+  let sum: DeliverySummary = { delivered: 0, failure: null };
+  while (!lane.signal.aborted && sum.failure === null) {
     const place = await webhooks.loadPlace(key);
-    if (!place.isDue) break;
-    const { detail } = webhook;
-    const events = await webhooks.loadEvents({ advertiserId, after: place.position, limit: batchSize, detail });
+    const asked = { advertiserId, after: place.position, limit: batchSize, detail: webhook.detail };
+    const events = place.isDue ? await webhooks.loadEvents(asked) : [];
     if (events.length === 0) break;
-    const batch = await sendEvents(delivery, place, events);
-    delivered += batch.delivered;
-    if (batch.failure !== null) return { delivered, failure: batch.failure };
+    const { delivered, failure } = await sendEvents(delivery, place, events);
+    sum = { delivered: sum.delivered + delivered, failure };
   }
-  return { delivered, failure: null };
+  return sum;
 }
 
 const none: Failing = { failures: 0, forMs: 0 };

@@ -11,7 +11,7 @@ import { type HeldLane, holdLane, type LaneRequest } from '../accounts/held-lane
 import { toLane } from './extract.ts';
 import { readParquet } from './parquet.ts';
 import { deleteObjects, listUnused, loadPublished, loadWhole, publish } from './publish.ts';
-import { writePart } from './write.ts';
+import { type ViewRequest, writeRows } from './write.ts';
 
 export interface ErasePeopleDeps {
   readonly store: Pick<Store, 'blobStore' | 'extracts' | 'leases'>;
@@ -47,20 +47,22 @@ export async function erasePeople(deps: ErasePeopleDeps, request: ErasePeopleReq
     deps.crashPoint?.('extractErased');
     return keptVersions;
   };
-  if (latest === undefined) {
-    if (begunId !== '' && published.identity === null)
-      throw new Trouble('local', explainAbsence(request.location), { at: 'storage' });
-    return await deleteAllBut([]);
+  if (latest === undefined && begunId !== '' && published.identity === null) {
+    const absent = `${request.location} holds people's columns of an extract, but nothing is there for this process.`;
+    const next = 'Mount or open it here; if it was deleted, delete its row in intake.extracts.';
+    throw new Trouble('local', `${absent} ${next}`, { at: 'storage' });
   }
+  if (latest === undefined) return await deleteAllBut([]);
   const buckets = await store.extracts.loadBuckets(request.applicationIds);
   const isSuspect = (file: ExtractFile) =>
     file.path.startsWith('people/') &&
     file.advertiser_id === String(request.advertiserId) &&
     buckets.includes(file.partition ?? '');
-  const erased = new Set(request.applicationIds);
+  const erased = new Set<unknown>(request.applicationIds);
   const rewritten = new Map<string, readonly ExtractFile[]>();
   for (const file of latest.files.filter(isSuspect)) {
-    const fresh = await writeWithout(deps, latest, file, erased, snapshotId, signal);
+    const columns = latest.columns[file.view] ?? [];
+    const fresh = await writeWithout(deps, file, erased, { columns, snapshotId, signal });
     if (fresh !== undefined) rewritten.set(file.path, fresh);
   }
   const older = new Set(chain.slice(1).flatMap(({ files }) => files.filter(isSuspect).map(({ path }) => path)));
@@ -78,9 +80,6 @@ export async function erasePeople(deps: ErasePeopleDeps, request: ErasePeopleReq
   return await deleteAllBut(isClean ? [manifest, ...chain] : [manifest]);
 }
 
-const explainAbsence = (location: string) =>
-  `${location} holds people's columns of an extract, but nothing is there for this process. Mount or open it here; if it was deleted, delete its row in intake.extracts.`;
-
 /** Waits until an extract to the same target has ended: it may be about to publish what is being erased. */
 async function awaitLane({ store, onStep }: ErasePeopleDeps, request: ErasePeopleRequest): Promise<HeldLane> {
   for (;;) {
@@ -97,28 +96,25 @@ async function awaitLane({ store, onStep }: ErasePeopleDeps, request: ErasePeopl
 /** Writes the rows of a file again without these applications. Undefined if it holds none of them. */
 async function writeWithout(
   { target, spool, onStep, crashPoint }: ErasePeopleDeps,
-  { columns }: Manifest,
   file: ExtractFile,
   erased: ReadonlySet<unknown>,
-  snapshotId: string,
-  signal: AbortSignal,
+  how: Pick<ViewRequest, 'columns' | 'snapshotId' | 'signal'>,
 ): Promise<readonly ExtractFile[] | undefined> {
-  const bytes = await loadWhole(target, file.path, signal);
+  const bytes = await loadWhole(target, file.path, how.signal);
   if (bytes === null) throw new Trouble('local', `${file.path} of the extract is not there.`, { at: 'storage' });
   let hasErased = false;
   for await (const rows of readParquet(bytes)) hasErased ||= rows.some((row) => erased.has(row.application_id));
   if (!hasErased) return undefined;
   const { view, partition } = file;
-  const request = { view, columns: columns[view] ?? [], division: 'bucket', snapshotId, earlier: [], signal } as const;
+  const advertiserId = BigInt(file.advertiser_id);
   const onPut = () => {
     onStep();
     crashPoint?.('extractPut');
   };
-  const advertiserId = BigInt(file.advertiser_id);
-  const batches = keepOthers(bytes, erased);
-  return await writePart({ target, spool, onPut }, { ...request, advertiserId }, { partition, batches });
-}
-
-async function* keepOthers(bytes: Uint8Array, erased: ReadonlySet<unknown>) {
-  for await (const rows of readParquet(bytes)) yield rows.filter((row) => !erased.has(row.application_id));
+  const others = async function* () {
+    for await (const rows of readParquet(bytes))
+      yield { partition, rows: rows.filter((row) => !erased.has(row.application_id)) };
+  };
+  const request = { ...how, view, division: 'bucket', advertiserId, earlier: [] } as const;
+  return await writeRows({ target, spool, onPut }, request, others());
 }

@@ -29,7 +29,7 @@ import {
   type Published,
   publish,
 } from './publish.ts';
-import { type WriteDeps, writePart, writeView } from './write.ts';
+import { loadChunks, type WriteDeps, writeRows } from './write.ts';
 
 export interface ExtractDeps extends WriteDeps {
   readonly store: Pick<Store, 'blobStore' | 'extracts' | 'leases'>;
@@ -97,19 +97,17 @@ async function writeSnapshot(
   request: ExtractRequest,
   { databaseId, chain, snapshotId }: Published,
 ): Promise<Manifest> {
-  const { store, target } = deps;
-  const { location, signal } = request;
+  const { store } = deps;
+  const { location, withPeople } = request;
   const [last = null] = chain;
-  const { withPeople } = request;
   const chosen = [...(request.views ?? request.anonymousViews), ...(withPeople ? request.personalViews : [])];
   const views = [...new Set(chosen)];
   // Before anything is read: an erasure that the snapshot does not show yet must find this target.
   await store.extracts.record({ location, withPeople, snapshotId });
   return await store.extracts.withSnapshot(async (snapshot): Promise<Manifest> => {
-    const previous = request.sinceLast ? last : null;
-    const present = await listPaths(target, signal);
     const columns = pickColumns(snapshot, views);
-    const files = await writeFiles(deps, snapshot, { ...request, snapshotId, columns, previous, present });
+    const previous = request.sinceLast ? last : null;
+    const files = await writeFiles(deps, snapshot, { ...request, snapshotId, columns, previous });
     deps.crashPoint?.('extractWritten');
     return {
       format: 1,
@@ -165,17 +163,15 @@ function pickColumns(snapshot: Snapshot, views: readonly string[]): Record<strin
   );
 }
 
-interface FilesRequest extends Pick<ExtractRequest, 'personalViews' | 'version' | 'signal'> {
-  readonly snapshotId: string;
-  readonly columns: Readonly<Record<string, readonly ExtractColumn[]>>;
-  /** The snapshot whose files may serve again; null: none. */
-  readonly previous: Manifest | null;
-  /** The objects that lie at the target: somebody may have deleted files of the snapshot before. */
-  readonly present: ReadonlySet<string>;
-}
-
-async function writeFiles(deps: ExtractDeps, snapshot: Snapshot, request: FilesRequest): Promise<ExtractFile[]> {
-  const { previous, present, snapshotId, signal, personalViews, version } = request;
+/** Files of the previous snapshot may serve again; null: none. */
+async function writeFiles(
+  deps: ExtractDeps,
+  snapshot: Snapshot,
+  request: ExtractRequest & Pick<Manifest, 'columns'> & { snapshotId: string; previous: Manifest | null },
+): Promise<ExtractFile[]> {
+  const { previous, snapshotId, signal, personalViews, version } = request;
+  // Somebody may have deleted files of the snapshot before.
+  const present = await listPaths(deps.target, signal);
   const files: ExtractFile[] = [];
   const before = Map.groupBy(previous?.files ?? [], (file) => file.advertiser_id);
   const writeDeps = { ...deps, onPut: () => deps.crashPoint?.('extractPut') };
@@ -190,11 +186,11 @@ async function writeFiles(deps: ExtractDeps, snapshot: Snapshot, request: FilesR
       const division = toDivision(view, personalViews.includes(view));
       const continued = previous !== null && isContinued(previous, view, columns) ? changed : null;
       const { write, keep } = planPartitions(view, division, earlier, continued);
-      const viewRequest = { view, columns, division, advertiserId, snapshotId, earlier, signal, partitions: write };
-      const shown = [...keep, ...(await writeView(writeDeps, snapshot, viewRequest))];
+      const viewRequest = { view, columns, division, advertiserId, snapshotId, earlier, signal };
+      const shown = [...keep, ...(await writeRows(writeDeps, viewRequest, loadChunks(snapshot, viewRequest, write)))];
       // Readers of a view of which there are no rows find its columns.
-      const nothing = { partition: null, batches: [] };
-      files.push(...(shown.length > 0 ? shown : await writePart(writeDeps, viewRequest, nothing)));
+      const nothing = { partition: null, rows: [] };
+      files.push(...(shown.length > 0 ? shown : await writeRows(writeDeps, viewRequest, [nothing])));
     }
   }
   return files;

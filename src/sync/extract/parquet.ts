@@ -67,12 +67,6 @@ class SpoolWriter extends ByteWriter {
 /** In Thrift's compact protocol: no rows (field 3), then a list (field 4) of nothing, without a type. */
 const noGroups = Buffer.from([0x16, 0x00, 0x19, 0x00]);
 
-export interface ParquetFile {
-  readonly rows: number;
-  write(batch: readonly ParquetRow[]): Promise<void>;
-  finish(): Promise<void>;
-}
-
 /**
  * Of characters beyond U+FFFF. hyparquet-writer compares texts in UTF-16, Parquet compares their bytes, and these differ from here on: by the
  * statistics of such a row group a reader would skip rows that it looks for.
@@ -87,7 +81,7 @@ export function openParquet(
   spooled: Spooled,
   columns: readonly ExtractColumn[],
   { statistics }: { readonly statistics: boolean },
-): ParquetFile {
+) {
   const writer = new SpoolWriter(spooled);
   const parquet = new ParquetWriter({ writer, schema: toSchema(columns), statistics });
   const texts = columns.filter(({ type }) => type.startsWith('text'));
@@ -96,14 +90,14 @@ export function openParquet(
     get rows() {
       return rows;
     },
-    async write(batch) {
+    async write(batch: readonly ParquetRow[]): Promise<void> {
       if (batch.length === 0) return;
       rows += batch.length;
       parquet.statistics = statistics && !batch.some((row) => texts.some(({ name }) => surrogate.test(`${row[name]}`)));
       const columnData = columns.map(({ name }) => ({ name, data: batch.map((row) => row[name] ?? null) }));
       await parquet.write({ columnData, rowGroupSize: batch.length });
     },
-    async finish() {
+    async finish(): Promise<void> {
       await parquet.finish();
       if (rows === 0) writer.typeNoGroups();
       await writer.flush();

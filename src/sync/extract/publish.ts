@@ -16,7 +16,7 @@ import {
   toSnapshotId,
 } from '../../domain/extract/manifest.ts';
 import { isOwnId, parseIdentity, renderIdentity } from '../../domain/store-owner.ts';
-import { LeaseLost, Trouble, WrongStore } from '../../domain/trouble.ts';
+import { isMissing, LeaseLost, Trouble, WrongStore } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface Published {
@@ -65,9 +65,9 @@ export async function loadPublished(
   const owners = [parseIdentity(identity)?.databaseId, chain[0]?.database];
   const other = owners.find((owner) => owner !== undefined && !isOwnId(owner, databaseId));
   if (!isTaken && other !== undefined) {
-    throw new WrongStore(
-      `${target.location} holds the extracts of the database ${other}; this is the database ${databaseId}. To take its place there, run intake adopt-store with this target as EXTRACT_URL.`,
-    );
+    const whose = `${target.location} holds the extracts of the database ${other}; this is the database ${databaseId}.`;
+    const next = 'To take its place there, run intake adopt-store with this target as EXTRACT_URL.';
+    throw new WrongStore(`${whose} ${next}`);
   }
   const ids = [begunId, chain[0]?.snapshot_id ?? ''].sort();
   return { databaseId, identity, begunId, pointer, chain, snapshotId: toSnapshotId(new Date(), ids.at(-1) ?? '') };
@@ -91,12 +91,10 @@ const toLost = ({ location }: BlobStore) => new LeaseLost(`the extract to ${loca
 
 /** The bytes of an object; null if it is not there. */
 export async function loadWhole(target: BlobStore, path: string, signal: AbortSignal): Promise<Buffer | null> {
-  try {
-    return Buffer.concat(await Array.fromAsync(target.get(path, signal)));
-  } catch (error) {
-    if (error instanceof Trouble && error.kind === 'missing') return null;
+  return await Array.fromAsync(target.get(path, signal)).then(Buffer.concat, (error: unknown) => {
+    if (isMissing(error)) return null;
     throw error;
-  }
+  });
 }
 
 /**
@@ -142,9 +140,8 @@ export async function listPaths(target: BlobStore, signal: AbortSignal): Promise
  */
 export async function discardUnpublished(target: BlobStore, snapshotId: string, signal: AbortSignal): Promise<void> {
   if ((await target.loadText(latestName, signal)) === renderLatest(toManifestPath(snapshotId))) return;
-  const paths = await listPaths(target, signal);
-  const own = [...paths].filter((path) => isWrittenBy(path, snapshotId));
-  await deleteObjects(target, own, signal);
+  const written = [...(await listPaths(target, signal))].filter((path) => isWrittenBy(path, snapshotId));
+  await deleteObjects(target, written, signal);
 }
 
 const deletesAtOnce = 10;

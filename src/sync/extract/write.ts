@@ -1,6 +1,6 @@
 // Writes the rows of one view and advertiser as files of a target, by partition. A file is encoded into the spool first, because
 // a store takes bytes of known size and hash.
-import type { BlobStore, Spool, Spooled } from '../../domain/blob.ts';
+import type { BlobStore, Spool } from '../../domain/blob.ts';
 import { type ExtractColumn, type ExtractFile, toFilePath } from '../../domain/extract/manifest.ts';
 import type { Division } from '../../domain/extract/partitions.ts';
 import type { Snapshot } from '../../store/extract.ts';
@@ -22,75 +22,40 @@ export interface ViewRequest {
   readonly division: Division;
   readonly advertiserId: bigint;
   readonly snapshotId: string;
-  /** The partitions to write; null is all. */
-  readonly partitions: readonly string[] | null;
   /** Files of the snapshot before: one with equal bytes serves again. */
   readonly earlier: readonly ExtractFile[];
   readonly signal: AbortSignal;
 }
 
-/** A source of rows for the files of one partition. */
-interface Part {
+/** Rows of one partition. */
+export interface Chunk {
   readonly partition: string | null;
-  readonly batches: AsyncIterable<readonly Row[]> | Iterable<readonly Row[]>;
+  readonly rows: readonly Row[];
 }
 
-export async function writeView(deps: WriteDeps, snapshot: Snapshot, request: ViewRequest): Promise<ExtractFile[]> {
-  const files: ExtractFile[] = [];
-  for await (const part of findParts(snapshot, request)) files.push(...(await writePart(deps, request, part)));
-  return files;
-}
-
-async function* findParts(
+/** The rows of a view, one partition after the other; `partitions` null is all. */
+export async function* loadChunks(
   snapshot: Snapshot,
-  { view, division, advertiserId, partitions }: ViewRequest,
-): AsyncGenerator<Part> {
+  { view, division, advertiserId }: ViewRequest,
+  partitions: readonly string[] | null,
+): AsyncGenerator<Chunk> {
   if (division === 'none') {
-    yield { partition: null, batches: snapshot.loadRows(view, advertiserId, { by: 'none' }) };
-    return;
-  }
-  if (division === 'month') {
+    for await (const rows of snapshot.loadRows(view, advertiserId, { by: 'none' })) yield { partition: null, rows };
+  } else if (division === 'bucket') {
+    for await (const rows of snapshot.loadRows(view, advertiserId, { by: 'bucket', buckets: partitions })) {
+      for (const [partition, some] of Map.groupBy(rows, ({ bucket }) => String(bucket)))
+        yield { partition, rows: some };
+    }
+  } else {
     for (const month of partitions ?? (await snapshot.loadMonths(advertiserId))) {
-      yield { partition: month, batches: snapshot.loadRows(view, advertiserId, { by: 'month', month }) };
+      const found = snapshot.loadRows(view, advertiserId, { by: 'month', month });
+      for await (const rows of found) yield { partition: month, rows };
     }
-    return;
-  }
-  yield* byBucket(snapshot.loadRows(view, advertiserId, { by: 'bucket', buckets: partitions }));
-}
-
-/** Splits rows that come bucket by bucket. Each part must be read to its end before the next one is requested. */
-async function* byBucket(batches: AsyncIterable<readonly Row[]>): AsyncGenerator<Part> {
-  const source = batches[Symbol.asyncIterator]();
-  let rest: readonly Row[] = [];
-  const refill = async () => {
-    while (rest.length === 0) {
-      const { done, value } = await source.next();
-      if (done) return false;
-      rest = value;
-    }
-    return true;
-  };
-  async function* take(bucket: unknown): AsyncGenerator<readonly Row[]> {
-    while (await refill()) {
-      const end = rest.findIndex((row) => row.bucket !== bucket);
-      const own = end === -1 ? rest : rest.slice(0, end);
-      rest = end === -1 ? [] : rest.slice(end);
-      if (own.length > 0) yield own;
-      if (rest.length > 0) return;
-    }
-  }
-  try {
-    while (await refill()) {
-      const bucket = String(rest[0]?.bucket);
-      yield { partition: bucket, batches: take(bucket) };
-    }
-  } finally {
-    await source.return?.();
   }
 }
 
 /**
- * Most batches of a file, each of which becomes a row group: 200,000 rows. What a footer says of them stays in memory until the file ends
+ * Most chunks of a file, each of which becomes a row group: 200,000 rows. What a footer says of them stays in memory until the file ends
  * (20 kB for a row group of 19 columns, measured), so without a limit the memory would grow with the account.
  */
 const mostGroups = 100;
@@ -98,76 +63,69 @@ const mostGroups = 100;
 /** A file with long texts ends here: an erasure reads files of people's columns whole. */
 const fullFileBytes = 32 * 1024 * 1024;
 
-/** Writes the files of a partition. A month without rows has none. */
-export async function writePart(
+/** Writes the rows as files. A partition without a chunk has none. */
+export async function writeRows(
   deps: WriteDeps,
-  request: Omit<ViewRequest, 'partitions'>,
-  { partition, batches }: Part,
+  request: ViewRequest,
+  chunks: AsyncIterable<Chunk> | Iterable<Chunk>,
 ): Promise<ExtractFile[]> {
-  const source = iterate(batches);
-  let next = await source.next();
-  async function* takeGroups(into: Spooled): AsyncGenerator<readonly Row[]> {
-    for (let groups = 0; groups < mostGroups && into.sizeBytes < fullFileBytes && !next.done; groups++) {
-      yield next.value;
-      next = await source.next();
-    }
-  }
   const files: ExtractFile[] = [];
+  let file: ReturnType<typeof openFile> | null = null;
   try {
-    if (next.done && request.division === 'month' && partition !== null) return [];
-    do {
-      await using spooled = deps.spool.open();
-      files.push(await writeFile(deps, request, partition, spooled, takeGroups(spooled)));
-    } while (!next.done);
+    for await (const { partition, rows } of chunks) {
+      request.signal.throwIfAborted();
+      if (file !== null && (file.partition !== partition || file.isFull())) {
+        files.push(await file.finish());
+        file = null;
+      }
+      file ??= openFile(deps, request, partition);
+      await file.write(rows);
+    }
+    if (file !== null) files.push(await file.finish());
     return files;
   } finally {
-    await source.return();
+    await file?.[Symbol.asyncDispose]();
   }
 }
 
-async function* iterate(batches: Part['batches']): AsyncGenerator<readonly Row[], void> {
-  yield* batches;
-}
-
-async function writeFile(
-  deps: WriteDeps,
-  request: Omit<ViewRequest, 'partitions'>,
-  partition: string | null,
-  spooled: Spooled,
-  batches: AsyncIterable<readonly Row[]>,
-): Promise<ExtractFile> {
+function openFile(deps: WriteDeps, request: ViewRequest, partition: string | null) {
   const { view, columns, division, snapshotId, earlier, signal } = request;
+  const spooled = deps.spool.open();
   const parquet = openParquet(spooled, columns, { statistics: division !== 'bucket' });
-  const ids = trackIds();
-  for await (const rows of batches) {
-    signal.throwIfAborted();
-    for (const row of rows) ids.add(row.application_id);
-    await parquet.write(rows);
-    deps.onRows?.(view, rows.length);
-  }
-  await parquet.finish();
-  const { body, facts } = await spooled.finish();
-  const file = {
-    ...{ view, advertiser_id: String(request.advertiserId), partition },
-    ...{ rows: parquet.rows, bytes: facts.sizeBytes, sha256: facts.sha256, ...ids.range() },
-  };
-  const same = earlier.find((one) => one.view === view && one.partition === partition && one.sha256 === file.sha256);
-  if (same) return { path: same.path, ...file };
-  const path = toFilePath(file, division === 'bucket', snapshotId);
-  await deps.target.put(path, body, facts, signal);
-  deps.onPut?.();
-  return { path, ...file };
-}
-
-function trackIds() {
+  let groups = 0;
   let low: bigint | null = null;
   let high: bigint | null = null;
   return {
-    add(id: unknown) {
-      if (typeof id !== 'bigint') return;
-      if (low === null || id < low) low = id;
-      if (high === null || id > high) high = id;
+    partition,
+    isFull: () => groups >= mostGroups || spooled.sizeBytes >= fullFileBytes,
+    async write(rows: readonly Row[]): Promise<void> {
+      groups++;
+      for (const { application_id: id } of rows) {
+        if (typeof id !== 'bigint') continue;
+        if (low === null || id < low) low = id;
+        if (high === null || id > high) high = id;
+      }
+      await parquet.write(rows);
+      deps.onRows?.(view, rows.length);
     },
-    range: () => ({ min_id: low?.toString() ?? null, max_id: high?.toString() ?? null }),
+    async finish(): Promise<ExtractFile> {
+      await parquet.finish();
+      await using _bytes = spooled;
+      const { body, facts } = await spooled.finish();
+      const file = {
+        ...{ view, advertiser_id: String(request.advertiserId), partition, rows: parquet.rows },
+        ...{ bytes: facts.sizeBytes, sha256: facts.sha256 },
+        ...{ min_id: low?.toString() ?? null, max_id: high?.toString() ?? null },
+      };
+      const same = earlier.find(
+        (one) => one.view === view && one.partition === partition && one.sha256 === file.sha256,
+      );
+      if (same) return { path: same.path, ...file };
+      const path = toFilePath(file, division === 'bucket', snapshotId);
+      await deps.target.put(path, body, facts, signal);
+      deps.onPut?.();
+      return { path, ...file };
+    },
+    [Symbol.asyncDispose]: () => spooled[Symbol.asyncDispose](),
   };
 }

@@ -1,6 +1,5 @@
 // Deletes objects from the blob store: infected ones, orphans, and those of erased persons and lapsed prefills. Rows in the database decide
-// what may be deleted and prevent a put of equal bytes meanwhile (store/files/delete-blobs.ts). Requests to the blob store happen between
-// two transactions, never inside one.
+// what may be deleted and prevent a put of equal bytes meanwhile (store/files/delete-blobs.ts).
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore, Deleted } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';
@@ -20,9 +19,8 @@ const mostAtOnce = 10;
 const retryMs = 1_000;
 
 /**
- * Deletes what is due, of every advertiser, and finishes interrupted deletes. Returns the number of deleted objects. Each object
- * is deleted by a request of its own, once: one that the blob store does not delete keeps its token for a while, and delays no other. The
- * first trouble is thrown at the end, or as soon as the store has answered nothing.
+ * Deletes what is due, of every advertiser, and finishes interrupted deletes. Returns how many objects. One that the blob store does not delete
+ * keeps its token for a while, and delays no other. The first trouble is thrown at the end, or as soon as the store has answered nothing.
  */
 export async function deleteDue(deps: DeletingDeps, signal: AbortSignal): Promise<number> {
   const { store, blobs, now = () => performance.now() } = deps;
@@ -86,13 +84,10 @@ export async function deleteUnneeded(
 }
 
 /**
- * Deletes one object. After the time limit the delete is abandoned; its token holds for a while longer, and the next run deletes again. A
- * process that was suspended since it asked for the token has no time left and sends no delete at all: by then the same bytes may have been
- * put again.
- *
- * If the blob store answers with an error, the request is repeated until the time limit; a refused object is left to the next run. A
- * request without an answer is not repeated. The store may still carry it out, and a second delete that succeeds would release the token
- * before that. Instead the token expires, and the next run deletes.
+ * Deletes one object. A process that was suspended since it asked for the token has no time left and sends no delete at all: by then the same
+ * bytes may have been put again. If the blob store answers with an error, the request is repeated until the time limit. A request without an
+ * answer is not: the store may still carry it out, and a second delete that succeeds would release the token before that. What is not
+ * deleted is left to the next run, once the token has expired.
  */
 async function deleteInTime(blobs: BlobStore, key: string, leftMs: number, signal: AbortSignal): Promise<Deleted> {
   const tooSlow = (cause?: unknown) => {
@@ -108,7 +103,7 @@ async function deleteInTime(blobs: BlobStore, key: string, leftMs: number, signa
       return await blobs.delete(key, either);
     } catch (error) {
       signal.throwIfAborted();
-      // The time limit may end a repeated request; the earlier failure is then the cause to report.
+      // Where the time limit ends a repeated request, the earlier failure is the cause to report.
       if (limit.aborted) throw failure ?? (error instanceof Trouble ? error : tooSlow(error));
       if (!(error instanceof Trouble) || error.status === undefined) throw error;
       failure = error;
@@ -116,9 +111,6 @@ async function deleteInTime(blobs: BlobStore, key: string, leftMs: number, signa
     }
   }
 }
-
-/** The token of a run that died expires after 30 s (store/files/delete-blobs.ts). At this interval the next run is still within a minute. */
-const usuallyEveryMs = 5_000;
 
 /**
  * Deletes what is due in the background, for as long as the worker or the command runs: a sweep or a download run may take hours, and
@@ -130,18 +122,16 @@ export function startDeletion(
     readonly openBlobs: (signal: AbortSignal) => Promise<BlobStore>;
     /** Called after each failed run with its error, and with null once nothing is left to delete. */
     readonly onTrouble?: (error: unknown) => void;
+    /** The token of a run that died expires after 30 s (store/files/delete-blobs.ts): the next run is still within a minute. */
     readonly everyMs?: number;
   },
   signal: AbortSignal,
 ) {
-  const { store, openBlobs, onTrouble, everyMs = usuallyEveryMs } = deps;
+  const { store, openBlobs, onTrouble, everyMs = 5_000 } = deps;
   const stop = new AbortController();
   const stopSignal = AbortSignal.any([signal, stop.signal]);
 
-  /**
-   * The last failure, kept until nothing is left to delete. The token of a failed delete holds for a while; until it expires, the runs find
-   * nothing due although bytes remain.
-   */
+  /** The last failure, kept until nothing is left to delete: while the token of a failed delete holds, the runs find nothing due. */
   let lastError: unknown = null;
   /** Undefined before the first report: a process that has died may have left a trouble. */
   let reportedError: unknown;
@@ -168,9 +158,9 @@ export function startDeletion(
   }
 
   const running = repeat();
-  const end = async () => {
+  const end = () => {
     stop.abort();
-    await running;
+    return running;
   };
   return {
     /** Stops the periodic runs, does a last one, and throws its error if anything remains. */

@@ -3,7 +3,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { BlobFile, Spool, Spooled } from '../../domain/blob.ts';
+import type { Spool, Spooled } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';
 
 /** Most bytes of one file in memory. The caller limits how many files there are at once. */
@@ -21,7 +21,7 @@ function openSpooled(folder: string): Spooled {
   let chunks: Uint8Array[] = [];
   let head = Buffer.alloc(0);
   let sizeBytes = 0;
-  let file: SpoolFile | null = null;
+  let file: Awaited<ReturnType<typeof openSpoolFile>> | null = null;
   return {
     get sizeBytes() {
       return sizeBytes;
@@ -50,16 +50,11 @@ function openSpooled(folder: string): Spooled {
   };
 }
 
-interface SpoolFile extends BlobFile, AsyncDisposable {
-  write(chunk: Uint8Array): Promise<void>;
-  flush(): Promise<void>;
-}
-
 /**
  * Chunks are copied into one reused buffer. Without it, chunks that survived a slow write reached the old generation and were collected
  * late: four files of 200 MB at once held 96 MB of them (measured).
  */
-async function openSpoolFile(folder: string): Promise<SpoolFile> {
+async function openSpoolFile(folder: string) {
   const path = join(folder, `intake-spool-${randomUUID()}`);
   await using stack = new AsyncDisposableStack();
   const handle = stack.use(await guard(folder, () => open(path, 'wx+', 0o600)));
@@ -75,8 +70,9 @@ async function openSpoolFile(folder: string): Promise<SpoolFile> {
 
   const owned = stack.move();
   return {
-    read: (into, at) => guard(folder, async () => (await handle.read(into, 0, into.length, at)).bytesRead),
-    async write(chunk) {
+    read: (into: Uint8Array, at: number) =>
+      guard(folder, async () => (await handle.read(into, 0, into.length, at)).bytesRead),
+    async write(chunk: Uint8Array): Promise<void> {
       for (let at = 0; at < chunk.length; ) {
         if (filled === bufferBytes) await flush();
         const end = Math.min(chunk.length, at + bufferBytes - filled);

@@ -111,26 +111,16 @@ export interface RetentionRequest {
   readonly signal: AbortSignal;
 }
 
-export interface RetentionSummary {
-  readonly erased: number;
-  /** Applications that the brake holds back. */
-  readonly braked: number;
-}
-
 /** Applications per transaction. It takes a fraction of a second, during which no page of the advertiser is written. */
 const batchSize = 200;
 
 /**
  * Erases applications that have exceeded the retention period, unless they are implausibly many (`isBraked`). Files and receipts follow, as
- * for any erasure.
+ * for any erasure. Returns how many were erased, and how many the brake holds back.
  */
-export async function retain(
-  { store, onStep }: Pick<EraseDeps, 'store' | 'onStep'>,
-  request: RetentionRequest,
-): Promise<RetentionSummary> {
+export async function retain({ store, onStep }: Pick<EraseDeps, 'store' | 'onStep'>, request: RetentionRequest) {
   const { before, by, signal } = request;
-  let erased = 0;
-  let braked = 0;
+  let [erased, braked] = [0, 0];
   for (const advertiserId of request.advertisers) {
     const { due, stored } = await store.erasures.countAged(advertiserId, before);
     const isHeldBack = !request.released && isBraked({ due, stored });

@@ -6,7 +6,7 @@ import type { BlobStore } from '../../domain/blob.ts';
 import { SettingTrouble, Trouble } from '../../domain/trouble.ts';
 import type { ExportedFile, PersonExport } from '../../store/privacy/export.ts';
 import type { Store } from '../../store/store.ts';
-import { isLost, readStored } from '../stored-bytes.ts';
+import { isLost, readStored, type StoredBytesDeps } from '../stored-bytes.ts';
 import { requireKey } from './erase.ts';
 
 export interface ExportRequest {
@@ -39,20 +39,18 @@ export async function exportPerson(
   await store.privacy.recordAudit({ advertiserId, action: 'export', applicationId, by, facts });
   await makeFolder(folder);
   try {
-    return await fillFolder(store, blobs, person, request);
+    return await fillFolder({ store, blobs }, person, request);
   } catch (error) {
     // This run has just created the folder, so it can be removed. An incomplete one would be useless and block the next try.
     await rm(folder, { recursive: true, force: true });
     if (!(error instanceof Error && 'syscall' in error && 'code' in error)) throw error;
-    throw new Trouble('local', `${folder} could not be written (${error.code}) and was removed.`, {
-      cause: error,
-    });
+    const happened = `${folder} could not be written (${error.code}) and was removed.`;
+    throw new Trouble('local', happened, { cause: error });
   }
 }
 
 async function fillFolder(
-  store: Pick<Store, 'blobs'>,
-  blobs: BlobStore,
+  deps: StoredBytesDeps,
   person: PersonExport,
   { advertiserId, folder, signal }: ExportRequest,
 ): Promise<ExportSummary> {
@@ -62,7 +60,7 @@ async function fillFolder(
     const { of, kind, version, sha256 } = file;
     const path = join('files', of, toName(file));
     await mkdir(join(folder, 'files', of), { recursive: true, mode: 0o700 });
-    const isThere = await copy(join(folder, path), readStored({ store, blobs }, advertiserId, file, signal));
+    const isThere = await copy(join(folder, path), readStored(deps, advertiserId, file, signal));
     files.push({ path: isThere ? path : null, of, kind, version, sha256 });
   }
   const head = JSON.stringify({ advertiser_id: String(advertiserId), exported_at: new Date(), files }, null, 2);

@@ -18,9 +18,10 @@ import type { PageDiff } from '../../store/applications/diff-page.ts';
 import type { Store } from '../../store/store.ts';
 import type { Ticket } from '../../store/sweeps/sweeps.ts';
 
-/** The page, if it came, what it says to the sweep's reasoning, and the facts of its request. */
 export interface ReceivedAnswer {
+  /** Null: none came. */
   readonly page: Page | null;
+  /** What the page says to the sweep's reasoning. */
   readonly answer: Answer;
   readonly question: Question;
   readonly ticket: Ticket;
@@ -152,8 +153,8 @@ function toFilters({ afterId, beforeId, afterDate, beforeDate }: Question): List
 
 function toAnswer(page: Page, filters: ListFilters): PageAnswer {
   const { bytes, weakEmpty, cached, rejects } = page;
-  const shown = { kind: 'page', rows: toRows(page), unreadable: rejects.length, bytes } as const;
-  return { ...shown, echo: toEcho(filters, page.echo), weakEmpty, cached, news: new Set(), lacking: [] };
+  const shown = { rows: toRows(page), unreadable: rejects.length, bytes, weakEmpty, cached };
+  return { kind: 'page', ...shown, echo: toEcho(filters, page.echo), news: new Set(), lacking: [] };
 }
 
 /** Servers write the first or the last date that they know for "none". A filter cannot name a date beyond it. */

@@ -2,16 +2,7 @@
 import type { Source } from '../../source/client.ts';
 import type { ReadRange } from '../../store/sweeps/sweeps.ts';
 
-export interface Estimate {
-  /** Estimated number of applications in the range; null if the probes do not allow an estimate. */
-  readonly applications: number | null;
-  readonly requests: number | null;
-  readonly durationMs: number | null;
-  readonly pageSize: number;
-  readonly probes: number;
-}
-
-export interface EstimateRequest {
+interface EstimateRequest {
   readonly range: ReadRange;
   /** Applications of the range that are already stored; known for a range of ids only. */
   readonly held: number;
@@ -25,8 +16,8 @@ export interface EstimateRequest {
 const requestsPerPage = 3;
 const recentMs = 4 * 86_400_000;
 
-/** Requests the beginning of the range and the newest applications, and estimates from their density. */
-export async function estimate(source: Source, request: EstimateRequest): Promise<Estimate> {
+/** Requests the beginning of the range and the newest applications, and estimates from their density; null where that says nothing. */
+export async function estimate(source: Source, request: EstimateRequest) {
   const { range, signal, requestsPerSecond } = request;
   const startedAt = performance.now();
   const first = await source.list(toFilters(range), signal);
@@ -37,11 +28,11 @@ export async function estimate(source: Source, request: EstimateRequest): Promis
   const newest = recent.kind === 'page' ? recent.page.ids : recent.ids;
   const pageSize = Math.max(1, ids.length, newest.length);
   const applications = toCount(range, ids, newest, request.held);
-  if (applications === null) return { applications, requests: null, durationMs: null, pageSize, probes: 2 };
+  if (applications === null) return { applications, requests: null, durationMs: null, pageSize };
   const pages = Math.ceil(applications / pageSize);
   const requests = pages <= 1 ? 4 : requestsPerPage * pages;
   const perRequestMs = Math.max(latencyMs / request.parallel, requestsPerSecond ? 1_000 / requestsPerSecond : 0);
-  return { applications, requests, durationMs: requests * perRequestMs, pageSize, probes: 2 };
+  return { applications, requests, durationMs: requests * perRequestMs, pageSize };
 }
 
 function toFilters({ axis, low, high }: ReadRange) {

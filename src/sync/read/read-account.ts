@@ -40,13 +40,11 @@ async function readInLane(
   );
 }
 
-export interface SyncAccountRequest extends ReadAccountRequest {
-  readonly startAt: number | null;
-  readonly recheck: boolean;
-}
-
 /** Continues interrupted sweeps, then reads new applications, or everything; the last sweep is the newest. */
-export async function syncAccount(deps: SweepDeps, request: SyncAccountRequest): Promise<SweepSummary[]> {
+export async function syncAccount(
+  deps: SweepDeps,
+  request: ReadAccountRequest & { readonly startAt: number | null; readonly recheck: boolean },
+): Promise<SweepSummary[]> {
   return await readInLane(deps, request, 'live', async (counting, context) => {
     const sweeps = await readUnfinishedFirst(counting, context, request.recheck ? 'everything' : 'new');
     // Tried again alone: the sweeps have ended, and reading again would begin new ones.

@@ -40,45 +40,35 @@ export async function replay(deps: ReplayDeps, request: ReplayRequest): Promise<
   for (let after = ''; ; ) {
     lane.signal.throwIfAborted();
     const waiting = await store.quarantine.loadTexts(advertiserId, { id: null, after, limit: pageSize });
-    const readable: { readonly id: string; readonly application: Application }[] = [];
     const parsed = waiting.map((element) => ({ element, application: source.parseElement(element.text) }));
     const usable = parsed.flatMap(({ application }) => ('id' in application ? [application] : []));
     const applicants = await store.applications.loadApplicants(advertiserId, usable);
     const others = await store.applications.findErasedOthers(advertiserId, usable);
+    const readable: { readonly id: string; readonly applicationId: bigint }[] = [];
+    // Two elements may be the same application, and a page must hold each id only once.
+    const chosen = new Map<bigint, { readonly id: string; readonly application: Application }>();
     for (const { element, application } of parsed) {
       after = element.id;
-      if (
-        !('id' in application) ||
-        others.has(application) ||
-        !isUsable(element, application, applicants.get(application.id))
-      ) {
+      const isReadable = 'id' in application && !others.has(application);
+      if (!isReadable || !isUsable(element, application, applicants.get(application.id))) {
         counts.unusable += 1;
         continue;
       }
-      readable.push({ id: element.id, application });
+      readable.push({ id: element.id, applicationId: application.id });
+      chosen.set(application.id, { id: element.id, application });
       if (!applicants.has(application.id)) applicants.set(application.id, application);
     }
-    // Two elements may be the same application, and a page must hold each id only once.
-    const chosen = [...new Map(readable.map((one) => [one.application.id, one])).values()];
-    const toReplayed = (one: (typeof readable)[number]) => ({ id: one.id, applicationId: one.application.id });
-    if (chosen.length > 0) {
+    if (chosen.size > 0) {
       const page: ReadPage = {
-        lease: lane.lease,
-        advertiserId,
-        seq: -(await store.sweeps.takeTicket()).seq,
-        sweep: null,
-        askedAt: new Date(),
-        asked: null,
-        applications: chosen.map(({ application }) => application),
-        rejects: [],
-        shared: [],
-        replayed: chosen.map(toReplayed),
+        ...{ lease: lane.lease, advertiserId, seq: -(await store.sweeps.takeTicket()).seq, sweep: null },
+        ...{ askedAt: new Date(), asked: null, rejects: [], shared: [] },
+        applications: [...chosen.values()].map(({ application }) => application),
+        replayed: [...chosen].map(([applicationId, { id }]) => ({ id, applicationId })),
       };
-      const { added } = await commitAnswer(deps, page, null);
-      counts.added += added;
+      counts.added += (await commitAnswer(deps, page, null)).added;
       counts.read += readable.length;
       // Also resolves elements that changed nothing, and those of which another element of the same application was committed.
-      await store.quarantine.resolve(advertiserId, readable.map(toReplayed));
+      await store.quarantine.resolve(advertiserId, readable);
     }
     if (waiting.length < pageSize) return counts;
   }

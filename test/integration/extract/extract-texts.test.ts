@@ -12,7 +12,7 @@ import { openDiskBlobs } from '../../../src/blobs/disk.ts';
 import type { Spool } from '../../../src/domain/blob.ts';
 import { withSnapshot } from '../../../src/store/extract.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
-import { writePart } from '../../../src/sync/extract/write.ts';
+import { writeRows } from '../../../src/sync/extract/write.ts';
 import { openSpool } from '../../../src/sync/files/spool.ts';
 import type { TestDatabase } from '../../support/database/test-database.ts';
 import { compareRows, extract, extractTest, readWhole } from '../../support/extract/extracting.ts';
@@ -151,10 +151,12 @@ describe('an extract of long texts', () => {
         };
       },
     };
-    const batches = Array.from({ length: 10 }, () => [{ text: randomBytes(7 * kb).toString('hex') }]);
+    const chunks = Array.from({ length: 10 }, () => {
+      return { partition: '00', rows: [{ text: randomBytes(7 * kb).toString('hex') }] };
+    });
     const columns = [{ name: 'text', type: 'text', field_id: 1 }] as const;
     const signal = AbortSignal.timeout(60_000);
-    const files = await writePart(
+    const files = await writeRows(
       { target: blobs, spool },
       {
         view: 'v',
@@ -165,7 +167,7 @@ describe('an extract of long texts', () => {
         earlier: [],
         signal,
       },
-      { partition: '00', batches },
+      chunks,
     );
     expect(files.map(({ rows }) => rows)).toEqual([3, 3, 3, 1]);
   });
