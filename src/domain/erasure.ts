@@ -18,11 +18,6 @@ export function toSoughtText(sought: Sought): string {
 
 export interface ErasureCounts {
   readonly applications: number;
-  readonly attachments: number;
-  readonly versions: number;
-  readonly screens: number;
-  readonly answers: number;
-  readonly downloads: number;
   readonly quarantined: number;
   readonly prefills: number;
   /** Distinct files that were stored for them. */

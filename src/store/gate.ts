@@ -4,10 +4,10 @@ import { createHmac, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import { toSoughtText } from '../domain/erasure.ts';
 import { findAddresses, listTexts, mostNamed, parseAddress, readMembers, toAccountId } from '../domain/person.ts';
-import { isOwnKey, toPersonKey } from './person-key.ts';
+import { type Account, isOwnKey, type Keyed, toPersonKey } from './person-key.ts';
 import { isAhead } from './postgres/clock.ts';
-import type { Queryable } from './postgres/database.ts';
-import type { Columns, NotNull } from './schema/rows.ts';
+import { columnsOf, type Queryable } from './postgres/database.ts';
+import type { Columns } from './schema/rows.ts';
 
 /**
  * What a tombstone stands for: an application by its id, a quarantined element by its identity, an erasure request by its text; and, by its
@@ -16,7 +16,7 @@ import type { Columns, NotNull } from './schema/rows.ts';
 export type Remembered = 'application' | 'quarantine' | 'request' | 'account' | 'address';
 
 /** The keyed hash of an erased id; without the key it does not reveal the id. */
-export function toTombstone(privacyKey: KeyObject, advertiserId: bigint, what: Remembered, id: string): Buffer {
+export function toTombstone({ privacyKey, advertiserId }: Keyed, what: Remembered, id: string): Buffer {
   return createHmac('sha256', privacyKey).update(`erased ${what}:${advertiserId}:${id}`).digest();
 }
 
@@ -98,18 +98,13 @@ function toRequests({ accounts, addresses }: Pick<Person, 'accounts' | 'addresse
  * shows that it was somebody else's. Every writer asks inside its transaction. A page above all erased ids, such as new arrivals,
  * costs one index lookup and no hash.
  */
-export async function mayStore(
-  tx: Queryable,
-  privacyKey: KeyObject,
-  advertiserId: bigint,
-  people: readonly Person[],
-): Promise<boolean[]> {
+export async function mayStore(account: Account, people: readonly Person[]): Promise<boolean[]> {
   if (people.length === 0) return [];
-  const [known] = await tx.query<Columns<'advertisers', 'erased_through'> & { any: boolean; future: boolean }>(
+  const [known] = await account.db.query<Columns<'advertisers', 'erased_through'> & { any: boolean; future: boolean }>(
     `SELECT (SELECT erased_through FROM intake.advertisers WHERE advertiser_id = $1) AS erased_through,
        EXISTS (SELECT 1 FROM intake.erasures WHERE advertiser_id = $1) AS any,
        EXISTS (SELECT 1 FROM intake.erasures WHERE advertiser_id = $1 AND future) AS future`,
-    [advertiserId],
+    [account.advertiserId],
   );
   const { erased_through: through = null, any = false, future = false } = known ?? {};
   if (!any) return people.map(() => true);
@@ -131,7 +126,7 @@ export async function mayStore(
       else for (const text of toRequests(named)) ask('request', text);
     }
     if (asked.length < mostAsked && at < people.length - 1) continue;
-    for (const found of await findTombstones(tx, privacyKey, advertiserId, asked)) stopped[found.at]?.push(found.what);
+    for (const found of await findTombstones(account, asked)) stopped[found.at]?.push(found.what);
     asked = [];
   }
   return stopped.map((found) => !isStopped(found));
@@ -148,22 +143,18 @@ interface Asked {
 /** A page may name millions of people. So many hashes take a tenth of a second, and then the event loop turns. */
 const mostAsked = 10_000;
 
-async function findTombstones(tx: Queryable, privacyKey: KeyObject, advertiserId: bigint, asked: readonly Asked[]) {
+async function findTombstones(account: Account, asked: readonly Asked[]) {
   if (asked.length === 0) return [];
-  return await tx.query<Pick<Asked, 'at' | 'what'>>(
-    `SELECT a.at, a.what FROM unnest($2::int[], $3::bytea[], $4::bool[], $5::bool[], $6::timestamptz[], $7::text[])
-       AS a (at, tombstone, is_request, lacks_id, begun_at, what)
+  return await account.db.query<Pick<Asked, 'at' | 'what'>>(
+    `SELECT a.at, a.what
+     FROM unnest($2::bytea[], $3::int[], $4::text[], $5::bool[], $6::timestamptz[]) AS a (tombstone, at, what, lacks_id, begun_at)
      JOIN intake.erasures e ON e.advertiser_id = $1 AND e.tombstone = a.tombstone
-     WHERE NOT a.is_request OR e.future
+     WHERE a.what <> 'request' OR e.future
        OR (a.lacks_id AND (a.begun_at IS NULL OR e.erased_at >= a.begun_at OR ${isAhead('a.begun_at')}))`,
     [
-      advertiserId,
-      asked.map(({ at }) => at),
-      asked.map(({ what, text }) => toTombstone(privacyKey, advertiserId, what, text)),
-      asked.map(({ what }) => what === 'request'),
-      asked.map(({ lacksId }) => lacksId),
-      asked.map(({ begunAt }) => begunAt),
-      asked.map(({ what }) => what),
+      account.advertiserId,
+      asked.map(({ what, text }) => toTombstone(account, what, text)),
+      ...columnsOf(asked, 'at', 'what', 'lacksId', 'begunAt'),
     ],
   );
 }
@@ -174,37 +165,29 @@ function isStopped(found: readonly Remembered[]): boolean {
 }
 
 /** Counts people whom the gate kept out. Nothing else of them is kept. */
-export async function noteKeptOut(tx: Queryable, advertiserId: bigint, people: number): Promise<void> {
+export async function noteKeptOut({ db, advertiserId }: Account, people: number): Promise<void> {
   if (people === 0) return;
-  await tx.query(`UPDATE intake.advertisers SET kept_out = kept_out + $2 WHERE advertiser_id = $1`, [
-    advertiserId,
-    people,
-  ]);
+  const sql = `UPDATE intake.advertisers SET kept_out = kept_out + $2 WHERE advertiser_id = $1`;
+  await db.query(sql, [advertiserId, people]);
 }
 
 /** The applications that may be stored; the others are counted. One that was erased since the diff stays erased. */
-export async function withoutErased(
-  tx: Queryable,
-  privacyKey: KeyObject,
-  advertiserId: bigint,
-  applications: readonly Application[],
-): Promise<readonly Application[]> {
-  const may = await mayStore(tx, privacyKey, advertiserId, applications.map(toPerson));
+export async function withoutErased(account: Account, applications: readonly Application[]) {
+  const may = await mayStore(account, applications.map(toPerson));
   const kept = applications.filter((_, at) => may[at]);
-  await noteKeptOut(tx, advertiserId, applications.length - kept.length);
+  await noteKeptOut(account, applications.length - kept.length);
   return kept;
 }
 
 /** Adds or renews tombstones. The time of a request's matters: a prefill that began before it is kept out. */
 export async function setTombstones(
-  tx: Queryable,
-  advertiserId: bigint,
+  { db, advertiserId }: Account,
   jobId: string,
   tombstones: readonly Buffer[],
   future = false,
 ): Promise<void> {
   if (tombstones.length === 0) return;
-  await tx.query(
+  await db.query(
     `INSERT INTO intake.erasures AS e (advertiser_id, tombstone, job_id, future)
      SELECT DISTINCT $1::bigint, t, $2::uuid, $4::bool FROM unnest($3::bytea[]) AS t
      ON CONFLICT (advertiser_id, tombstone) DO UPDATE
@@ -225,21 +208,15 @@ export interface ErasedPeople {
 }
 
 /** Writes the tombstones that keep them out. */
-export async function rememberErased(
-  tx: Queryable,
-  privacyKey: KeyObject,
-  advertiserId: bigint,
-  jobId: string,
-  { applicationIds, identities, people, names }: ErasedPeople,
-): Promise<void> {
-  await tx.query(
+export async function rememberErased(account: Account, jobId: string, erased: ErasedPeople): Promise<void> {
+  const { applicationIds, identities, people, names } = erased;
+  await account.db.query(
     `UPDATE intake.advertisers SET erased_through = greatest(erased_through, (SELECT max(id) FROM unnest($2::bigint[]) AS id))
      WHERE advertiser_id = $1`,
-    [advertiserId, applicationIds],
+    [account.advertiserId, applicationIds],
   );
-  const toTombstones = (what: Remembered, ids: readonly string[]) =>
-    ids.map((id) => toTombstone(privacyKey, advertiserId, what, id));
-  await setTombstones(tx, advertiserId, jobId, [
+  const toTombstones = (what: Remembered, ids: readonly string[]) => ids.map((id) => toTombstone(account, what, id));
+  await setTombstones(account, jobId, [
     ...toTombstones('application', applicationIds.map(String)),
     ...toTombstones('quarantine', identities),
     ...people.flatMap((one) => listKinds(one).flatMap((kind) => toTombstones(kind, [String(one.applicationId)]))),
@@ -249,28 +226,23 @@ export async function rememberErased(
 }
 
 /** Remembers new applications that the gate has stopped, as if each had been stored and then erased by the request that stopped it. */
-export async function rememberStopped(
-  tx: Queryable,
-  privacyKey: KeyObject,
-  advertiserId: bigint,
-  stopped: readonly Application[],
-): Promise<void> {
+export async function rememberStopped(account: Account, stopped: readonly Application[]): Promise<void> {
   for (const application of stopped) {
     const person = toPerson(application);
-    const requests = toRequests(person).map((text) => toTombstone(privacyKey, advertiserId, 'request', text));
-    const [job] = await tx.query<Columns<'erasures', 'job_id'>>(
+    const requests = toRequests(person).map((text) => toTombstone(account, 'request', text));
+    const [job] = await account.db.query<Columns<'erasures', 'job_id'>>(
       `SELECT job_id FROM intake.erasures WHERE advertiser_id = $1 AND tombstone = ANY ($2::bytea[]) AND future LIMIT 1`,
-      [advertiserId, requests],
+      [account.advertiserId, requests],
     );
     if (job === undefined) continue;
     const erased = { applicationIds: [application.id], identities: [], people: [person], names: joinNames([person]) };
-    await rememberErased(tx, privacyKey, advertiserId, job.job_id, erased);
+    await rememberErased(account, job.job_id, erased);
   }
 }
 
 /** Renews the tombstones of earlier jobs of this request, so that they also keep out a prefill that began since. */
-export async function renewTombstones(tx: Queryable, advertiserId: bigint, sought: Buffer): Promise<void> {
-  await tx.query(
+export async function renewTombstones({ db, advertiserId }: Account, sought: Buffer): Promise<void> {
+  await db.query(
     `UPDATE intake.erasures SET erased_at = now() WHERE advertiser_id = $1
        AND job_id IN (SELECT job_id FROM intake.erasure_jobs WHERE advertiser_id = $1 AND sought = $2)`,
     [advertiserId, sought],
@@ -298,26 +270,23 @@ export async function loadKeyState(db: Queryable, privacyKey: KeyObject): Promis
     `SELECT v.advertiser_id AS "advertiserId", a.* FROM intake.advertisers v
      CROSS JOIN LATERAL (${ends('ASC')} UNION ALL ${ends('DESC')}) AS a LIMIT 500`,
   );
-  const named = people.filter((one) => toPersonKey(privacyKey, one.advertiserId, one) !== null);
-  const isOther = (one: (typeof people)[number]) => !isOwnKey(privacyKey, one.advertiserId, one);
-  if (named.some(isOther)) return 'differs';
+  const named = people.filter((one) => toPersonKey({ privacyKey, ...one }, one) !== null);
+  if (named.some((one) => !isOwnKey({ privacyKey, ...one }, one))) return 'differs';
   const state = await loadTombstoneState(db, privacyKey);
   return state === 'untried' && named.length > 0 ? 'matches' : state;
 }
 
 /** Recomputes the tombstones of the highest erased ids. */
 export async function loadTombstoneState(db: Queryable, privacyKey: KeyObject): Promise<KeyState> {
-  const erased = await db.query<NotNull<Columns<'advertisers', 'advertiser_id' | 'erased_through'>>>(
-    `SELECT advertiser_id, erased_through FROM intake.advertisers WHERE erased_through IS NOT NULL`,
+  const erased = await db.query<{ advertiserId: bigint; through: string }>(
+    `SELECT advertiser_id AS "advertiserId", erased_through::text AS through FROM intake.advertisers WHERE erased_through IS NOT NULL`,
   );
   if (erased.length === 0) return 'untried';
+  const tombstones = erased.map((row) => toTombstone({ privacyKey, ...row }, 'application', row.through));
   const remembered = await db.query(
     `SELECT 1 FROM unnest($1::bigint[], $2::bytea[]) AS t (advertiser_id, tombstone)
      JOIN intake.erasures e USING (advertiser_id, tombstone)`,
-    [
-      erased.map((row) => row.advertiser_id),
-      erased.map((row) => toTombstone(privacyKey, row.advertiser_id, 'application', String(row.erased_through))),
-    ],
+    [erased.map((row) => row.advertiserId), tombstones],
   );
   return remembered.length === erased.length ? 'matches' : 'differs';
 }

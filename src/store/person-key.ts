@@ -4,18 +4,24 @@ import { createHmac, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import { parseAddress, toAccountId, toBareAddress } from '../domain/person.ts';
 import type { Profile } from '../domain/prefill.ts';
+import type { Queryable } from './postgres/database.ts';
+
+/** An advertiser's rows, and the key of its person keys and tombstones. */
+export interface Account {
+  readonly db: Queryable;
+  readonly privacyKey: KeyObject;
+  readonly advertiserId: bigint;
+}
+
+export type Keyed = Omit<Account, 'db'>;
 
 /**
  * From the jobseeker's account, or from the e-mail address where there is none; null where neither names anybody. A Buffer as key takes ten
  * times as long as a KeyObject.
  */
-export function toPersonKey(
-  privacyKey: KeyObject,
-  advertiserId: bigint,
-  { jobSeekerId, email }: Pick<Application, 'jobSeekerId' | 'email'>,
-): string | null {
+export function toPersonKey(of: Keyed, { jobSeekerId, email }: Pick<Application, 'jobSeekerId' | 'email'>) {
   // Placeholder ids name no account; otherwise all applications with one would be the same person.
-  return toKey(privacyKey, advertiserId, toAccountId(jobSeekerId) ?? parseAddress(email ?? ''));
+  return toKey(of, toAccountId(jobSeekerId) ?? parseAddress(email ?? ''));
 }
 
 /**
@@ -23,34 +29,28 @@ export function toPersonKey(
  * A row of which an answer has taken both keeps the key of its person.
  */
 export function isOwnKey(
-  privacyKey: KeyObject,
-  advertiserId: bigint,
+  of: Keyed,
   row: Pick<Application, 'jobSeekerId' | 'email'> & { readonly personKey: string | null },
 ): boolean {
-  const { jobSeekerId, email, personKey } = row;
-  const before = jobSeekerId?.trim() ? jobSeekerId : email?.trim().toLowerCase();
-  return [toPersonKey(privacyKey, advertiserId, row), toKey(privacyKey, advertiserId, before)].includes(personKey);
+  const before = row.jobSeekerId?.trim() ? row.jobSeekerId : row.email?.trim().toLowerCase();
+  return [toPersonKey(of, row), toKey(of, before)].includes(row.personKey);
 }
 
-function toKey(privacyKey: KeyObject, advertiserId: bigint, person: string | null | undefined): string | null {
+function toKey({ privacyKey, advertiserId }: Keyed, person: string | null | undefined): string | null {
   if (!person) return null;
   return createHmac('sha256', privacyKey).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);
 }
 
 /** One key for each address and each account id of a profile. */
-export function toPersonKeys(
-  privacyKey: KeyObject,
-  advertiserId: bigint,
-  { emails, accountIds }: Pick<Profile, 'emails' | 'accountIds'>,
-): string[] {
+export function toPersonKeys(of: Keyed, { emails, accountIds }: Pick<Profile, 'emails' | 'accountIds'>): string[] {
   const keys = [
-    ...emails.map((email) => toAddressKey(privacyKey, advertiserId, email)),
-    ...accountIds.map((jobSeekerId) => toPersonKey(privacyKey, advertiserId, { jobSeekerId, email: null })),
+    ...emails.map((email) => toAddressKey(of, email)),
+    ...accountIds.map((jobSeekerId) => toPersonKey(of, { jobSeekerId, email: null })),
   ];
   return [...new Set(keys.filter((one) => one !== null))];
 }
 
 /** The key of a person who is known by an address alone, such as a prefill's candidate. */
-export function toAddressKey(privacyKey: KeyObject, advertiserId: bigint, email: string | null): string | null {
-  return toKey(privacyKey, advertiserId, email && toBareAddress(email).toLowerCase());
+export function toAddressKey(of: Keyed, email: string | null): string | null {
+  return toKey(of, email && toBareAddress(email).toLowerCase());
 }

@@ -4,6 +4,7 @@ import { createSecretKey } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import type { BlobFacts } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
+import type { Sought } from '../domain/erasure.ts';
 import * as advertisers from './accounts/advertisers.ts';
 import * as leases from './accounts/leases.ts';
 import * as troubles from './accounts/troubles.ts';
@@ -16,7 +17,6 @@ import {
   loadSurroundings,
   type PageDiff,
   type ReadPage,
-  type ShownPage,
 } from './applications/diff-page.ts';
 import * as quarantine from './applications/quarantine.ts';
 import { loadVolatile } from './applications/volatile.ts';
@@ -84,6 +84,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   const { directUrl = options.url } = options;
   const db = openDatabase(options);
   const privacyKey = createSecretKey(options.privacyKey);
+  const keyed = { db, privacyKey };
   // Leases have a connection of their own, so that they are renewed in time while the pool is busy writing.
   const leaseDb = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
   // Downloads of one advertiser that finish together are committed together: its events are serialised anyway.
@@ -102,7 +103,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
   const statistics = createStatistics(db);
   let broughtForwardAt = Number.NEGATIVE_INFINITY;
   const findAdvertiser = coalesce((names: readonly string[]) => advertisers.findAdvertisers(db, names));
-  const loadAround = coalesce((pages: readonly ShownPage[]) => loadSurroundings(db, pages));
+  const loadAround = coalesce((pages: readonly ReadPage[]) => loadSurroundings(db, pages));
   return {
     schema: {
       ...bind([db], { require: schema.requireSchema, load: schema.loadSchema, loadServer: schema.loadServer }),
@@ -182,9 +183,9 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       }),
       diffPage: (page: ReadPage) => diffPage(db, privacyKey, page, loadAround),
       loadApplicants: (advertiserId: bigint, applications: readonly Application[]) =>
-        loadApplicants(db, privacyKey, advertiserId, applications),
+        loadApplicants({ ...keyed, advertiserId }, applications),
       findErasedOthers: (advertiserId: bigint, applications: readonly Application[]) =>
-        findErasedOthers(db, privacyKey, advertiserId, applications),
+        findErasedOthers({ ...keyed, advertiserId }, applications),
       async commitPage(page: ReadPage, diff: PageDiff, progress: PageProgress | null) {
         await statistics.ensure();
         const summary = await commitPage(db, privacyKey, page, diff, progress, crashPoint);
@@ -282,7 +283,12 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       ...bind([db, privacyKey], { replaceParsedScreens: files.replaceParsedScreens }),
     },
 
-    privacy: { ...bind([db], { recordAudit }), ...bind([db, privacyKey], { loadKeyState, findPerson, loadExport }) },
+    privacy: {
+      ...bind([db], { recordAudit }),
+      ...bind([db, privacyKey], { loadKeyState }),
+      findPerson: (advertiserId: bigint, sought: Sought) => findPerson({ ...keyed, advertiserId }, sought),
+      loadExport: (advertiserId: bigint, id: bigint) => loadExport({ ...keyed, advertiserId }, id),
+    },
 
     erasures: {
       ...bind([db], {
@@ -292,7 +298,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         countAged: erasures.countAged,
         noteRetention: erasures.noteRetention,
       }),
-      ...bind([db, privacyKey], { loadOpen: erasures.loadOpenErasures }),
+      loadOpen: (advertiserId: bigint, sought?: Sought) =>
+        erasures.loadOpenErasures({ ...keyed, advertiserId }, sought),
       begin: (request: erasures.ErasureRequest) => erasures.beginErasure(db, privacyKey, request, crashPoint),
     },
 

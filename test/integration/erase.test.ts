@@ -75,7 +75,7 @@ describe('an erased person', () => {
       closedAt: expect.any(Date),
       applicationIds: null,
       hashes: null,
-      counts: { applications: 1, attachments: 2, screens: 1, answers: 1, files: 2, shared: 0 },
+      counts: { applications: 1, files: 2, shared: 0 },
     });
     expect(await findZelda(intake)).toEqual([]);
     const [row] = await database.query(`SELECT * FROM intake.applications WHERE application_id = $1`, [intake.id]);

@@ -106,7 +106,7 @@ describe('an erased person whom the source sends again without a usable id', () 
       addresses: [...findAddresses(`${crowd}${at}@a`), ...(at === 33 ? [zelda.email] : [])],
     }));
     const key = createSecretKey(Buffer.from(testPrivacyKey));
-    const may = await mayStore(watched, key, intake.board.advertiserId, people);
+    const may = await mayStore({ db: watched, privacyKey: key, advertiserId: intake.board.advertiserId }, people);
     expect(may.flatMap((one, at) => (one ? [] : at))).toEqual([33]);
     expect(people.flatMap(({ addresses }) => addresses).length).toBeGreaterThan(30_000);
     expect(Math.max(...sizes)).toBeLessThan(12_000);

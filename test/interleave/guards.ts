@@ -142,7 +142,7 @@ export const guards: readonly Guard[] = [
     /state = CASE WHEN b\.state = 'infected' THEN b\.state ELSE 'stored' END/,
     { by: "state = 'stored'" },
   ),
-  guard('erase-page', 'an erased application stays so', /(?<=WHERE) NOT a\.is_request/, { by: ' false' }),
+  guard('erase-page', 'an erased application stays so', /(?<=WHERE) a\.what <> 'request'/, { by: ' false' }),
   withoutLanes('erase-quarantine', 'the lock of the lanes, for an erasure'),
   guard('erase-quarantine', 'tombstones of elements', /(?<=JOIN intake\.erasures e ON) /, { by: ' false AND ' }),
   guard('erase-prefill', 'a profile is kept only if nobody erased its person', /OR \(a\.lacks_id AND/, {

@@ -38,7 +38,7 @@ describe('a person who is erased', () => {
     expect(erased.code, erased.stderr).toBe(0);
     expect(toResult(erased)).toMatchObject({
       erased: true,
-      receipts: [{ soughtBy: 'address', counts: { applications: 1, attachments: 1, downloads: 1 } }],
+      receipts: [{ soughtBy: 'address', counts: { applications: 1 } }],
     });
     keep('erase', erased);
     worker.child.kill('SIGTERM');

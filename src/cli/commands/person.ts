@@ -168,11 +168,6 @@ function toReceipt({ applicationIds: _ids, hashes: _hashes, ...receipt }: Erasur
 
 const labels: readonly (readonly [keyof ErasureCounts, string, string?])[] = [
   ['applications', 'application'],
-  ['attachments', 'attachment'],
-  ['versions', 'earlier version'],
-  ['screens', 'screen'],
-  ['answers', 'answer'],
-  ['downloads', 'waiting download'],
   ['quarantined', 'element in quarantine', 'elements in quarantine'],
   ['prefills', 'prefill'],
   ['files', 'file'],

@@ -46,7 +46,8 @@ export async function commitPage(
       async (tx) => {
         // Sent first and awaited together with the writes. It throws when the lease is lost, and the transaction rolls back.
         const fenced = fence(tx, page.lease);
-        const writing = write({ tx, privacyKey, page, events: [] }, diff, progress);
+        const open = { db: tx, privacyKey, advertiserId: page.advertiserId, page, events: [] };
+        const writing = write(open, diff, progress);
         const [written] = await Promise.all([writing, fenced]);
         crashPoint?.('pageWritten');
         return written;
@@ -67,10 +68,10 @@ async function write(
   diff: PageDiff,
   progress: PageProgress | null,
 ): Promise<PageSummary | 'outdated'> {
-  const { tx, privacyKey, page, events } = open;
-  const { advertiserId, sweep } = page;
+  const { db: tx, advertiserId, page, events } = open;
+  const { sweep } = page;
   // While the other lane runs, the diff is taken again under the lane lock: otherwise both lanes could write from an outdated diff.
-  if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, privacyKey, page))) return 'outdated';
+  if (diff.otherLane && !isSameDiff(diff, await diffPage(tx, open.privacyKey, page))) return 'outdated';
   if (progress !== null && 'audited' in progress) {
     const { sweepId, body } = progress.audited;
     if (!(await appendEvidence(tx, advertiserId, sweepId, [body]))) return 'outdated';
@@ -87,7 +88,7 @@ async function write(
   await resolveElements(open);
   // An element counts once per sweep. A page outside of sweeps counts by its request, as no sweep has such an id.
   const seenBy = sweep?.sweepId ?? -page.seq;
-  const quarantined = await quarantine(tx, privacyKey, advertiserId, page.rejects, seenBy);
+  const quarantined = await quarantine(open, page.rejects, seenBy);
   if (diff.otherLane && page.applications.length > 0) await recordRecentPage(open);
   const counts = { added: fresh.length, changed, quarantined };
   if (sweep !== null && progress !== null && !('audited' in progress)) {
@@ -102,9 +103,10 @@ async function write(
  * The hot path. By the diff these applications are new, so they are inserted by COPY; if one is stored after all, the duplicate key makes
  * the diff outdated. COPY takes 105 us of server CPU per application; one jsonb parameter took 134 us (measured alternately).
  */
-async function insertNew({ tx, privacyKey, page, events }: PageWrite, fresh: readonly Application[]): Promise<void> {
-  const copied = tx.copy(toCopies(privacyKey, page, fresh));
-  await Promise.all([copied, ...(fresh.every(isReady) ? [] : [notifyQueued(tx, page.advertiserId)])]);
+async function insertNew(open: PageWrite, fresh: readonly Application[]): Promise<void> {
+  const { db, advertiserId, page, events } = open;
+  const copied = db.copy(toCopies(open, page, fresh));
+  await Promise.all([copied, ...(fresh.every(isReady) ? [] : [notifyQueued(db, advertiserId)])]);
   for (const { id } of fresh) events.push({ applicationId: id, type: 'application.received' });
   for (const { id } of fresh.filter(isReady)) events.push({ applicationId: id, type: 'application.ready' });
 }
@@ -114,10 +116,10 @@ async function insertNew({ tx, privacyKey, page, events }: PageWrite, fresh: rea
  * may read old applications for the first time (after SYNC_START); only those of the last day count. Polls and rechecks by id measure. Date
  * filters do not: an application that only they show is hidden, not late.
  */
-async function noteLateness({ tx, page }: PageWrite, fresh: readonly Application[]): Promise<void> {
+async function noteLateness({ db, page }: PageWrite, fresh: readonly Application[]): Promise<void> {
   const { purpose, axis } = page.sweep ?? {};
   if (purpose !== 'live' && !(purpose === 'recheck' && axis === 'id')) return;
-  await tx.query(
+  await db.query(
     `WITH late AS (
        SELECT max(extract(epoch FROM now() - greatest(passed.first_seen_at, s.at)) * 1000)::bigint AS ms
        FROM unnest($2::bigint[], $3::timestamptz[]) AS s (id, at)
@@ -143,8 +145,8 @@ async function noteLateness({ tx, page }: PageWrite, fresh: readonly Application
  * Clears `absent_since` and `missing_since`. An application that was missing gets `application.changed`, because a consumer may have
  * dropped it. One that was only absent had no event and gets none.
  */
-async function unmarkAbsent({ tx, page, events }: PageWrite, ids: readonly bigint[]): Promise<void> {
-  const rows = await tx.query<ChangedRow>(
+async function unmarkAbsent({ db, advertiserId, events }: PageWrite, ids: readonly bigint[]): Promise<void> {
+  const rows = await db.query<ChangedRow>(
     `WITH before AS MATERIALIZED (
        SELECT application_id, missing_since IS NOT NULL AS missing FROM intake.applications
        WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) ORDER BY application_id FOR NO KEY UPDATE
@@ -152,42 +154,38 @@ async function unmarkAbsent({ tx, page, events }: PageWrite, ids: readonly bigin
      UPDATE intake.applications a SET absent_since = NULL, missing_since = NULL FROM before
      WHERE a.advertiser_id = $1 AND a.application_id = ANY ($2::bigint[]) AND a.application_id = before.application_id
      RETURNING a.application_id, before.missing`,
-    [page.advertiserId, ids],
+    [advertiserId, ids],
   );
-  for (const row of rows) {
-    if (row.missing) events.push({ applicationId: row.application_id, type: 'application.changed' });
+  for (const { application_id, missing } of rows) {
+    if (missing) events.push({ applicationId: application_id, type: 'application.changed' });
   }
 }
 
 /** Splits off applications that the gate stops and that have no row, and inserts a row with only their id and the date. */
-async function splitOffErased(
-  { tx, privacyKey, page: { advertiserId }, events }: PageWrite,
-  fresh: readonly Application[],
-): Promise<readonly Application[]> {
-  const kept = await withoutErased(tx, privacyKey, advertiserId, fresh);
+async function splitOffErased(open: PageWrite, fresh: readonly Application[]): Promise<readonly Application[]> {
+  const kept = await withoutErased(open, fresh);
   if (kept.length === fresh.length) return fresh;
   const stopped = [...new Set(fresh).difference(new Set(kept))];
-  const erased = stopped.map(({ id }) => id);
-  await tx.query(
+  await open.db.query(
     `INSERT INTO intake.applications (advertiser_id, application_id, content_hash, observed_seq, erased_at)
      SELECT $1, id, '', 0, now() FROM unnest($2::bigint[]) AS id`,
-    [advertiserId, erased],
+    [open.advertiserId, stopped.map(({ id }) => id)],
   );
-  await rememberStopped(tx, privacyKey, advertiserId, stopped);
-  for (const id of erased) events.push({ applicationId: id, type: 'application.erased' });
+  await rememberStopped(open, stopped);
+  for (const { id } of stopped) open.events.push({ applicationId: id, type: 'application.erased' });
   return kept;
 }
 
 /** Resolves the quarantined elements that this page was parsed from. An application whose element was erased meanwhile is not stored. */
-async function resolveElements({ tx, page: { advertiserId, replayed } }: PageWrite) {
+async function resolveElements({ db, advertiserId, page: { replayed } }: PageWrite) {
   if (replayed === undefined) return () => true;
-  const resolved = await resolveQuarantine(tx, advertiserId, replayed);
+  const resolved = await resolveQuarantine(db, advertiserId, replayed);
   return ({ id }: Application) => resolved.has(id);
 }
 
 /** Records that request `seq` has seen these ids, so that an older, slower request does not overwrite them (P5). */
-async function recordRecentPage({ tx, page }: PageWrite): Promise<void> {
-  await tx.query(
+async function recordRecentPage({ db, page }: PageWrite): Promise<void> {
+  await db.query(
     `WITH old AS (
        DELETE FROM intake.recent_pages WHERE advertiser_id = $1 AND lane = $3 AND finished_at < now() - interval '20 minutes'
      )

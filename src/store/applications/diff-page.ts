@@ -8,7 +8,7 @@ import { lastPosition } from '../../domain/coverage/position.ts';
 import { type LackingId, mostLacking } from '../../domain/coverage/question.ts';
 import type { WriteContext } from '../accounts/leases.ts';
 import { mayStore, toClaimant } from '../gate.ts';
-import { isOwnKey, toPersonKeys } from '../person-key.ts';
+import { type Account, isOwnKey, toPersonKeys } from '../person-key.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
@@ -58,12 +58,6 @@ export function isSameDiff(one: PageDiff, other: PageDiff): boolean {
   return toText(one) === toText(other);
 }
 
-/** A page and the ids that it shows. */
-export interface ShownPage {
-  readonly page: ReadPage;
-  readonly shown: readonly bigint[];
-}
-
 /** A poll without news shows a few ids. */
 const mostOfPoll = 20;
 
@@ -72,22 +66,28 @@ export async function diffPage(
   db: Queryable,
   privacyKey: KeyObject,
   page: ReadPage,
-  loadAround?: (shown: ShownPage) => Promise<Surroundings>,
+  loadAround?: (page: ReadPage) => Promise<Surroundings>,
 ): Promise<PageDiff> {
-  const { applications, others: copies } = await chooseCopies(db, privacyKey, page);
-  const shown = applications.map(({ id }) => id);
+  const account = { db, privacyKey, advertiserId: page.advertiserId };
+  const { applications, others: copies } = await chooseCopies(account, page);
   const [verdicts, around] = await Promise.all([
     loadVerdicts(db, page.advertiserId, applications),
-    loadAround && shown.length <= mostOfPoll
-      ? loadAround({ page, shown })
-      : loadSurroundings(db, [{ page, shown }]).then(([one]) => one),
+    loadAround && applications.length <= mostOfPoll
+      ? loadAround(page)
+      : loadSurroundings(db, [page]).then(([one]) => one),
   ]);
   const { otherLane = false, lacking = [] } = around ?? {};
   const pick = (verdict: Verdict) => applications.filter((_, at) => verdicts[at] === verdict);
   const fresh = pick('fresh');
-  const newcomers = await findNewcomers(db, privacyKey, page.advertiserId, pick('changed'));
+  const rows = await loadApplicants(account, pick('changed'));
+  // A row does not pass to another person than the one it names.
+  const isNew = (one: Application) => {
+    const row = rows.get(one.id);
+    return row !== undefined && isNewcomer(row, one);
+  };
+  const newcomers = new Set(pick('changed').filter(isNew));
   const changed = pick('changed').filter((one) => !newcomers.has(one));
-  const claimants = await findClaimants(db, privacyKey, page.advertiserId, pick('erased'), copies);
+  const claimants = await findClaimants(account, pick('erased'), copies);
   // Elements in quarantine stay there, and were received earlier: they do not show that the source still has the application.
   const isReplay = page.replayed !== undefined;
   const strangers = isReplay ? [] : [...newcomers, ...claimants];
@@ -96,67 +96,41 @@ export async function diffPage(
   return { fresh, changed, returned, strangers, writes, lacking, otherLane };
 }
 
-/** Those of these changed applications that are not of the person whom the row names: a row does not pass to another person. */
-async function findNewcomers(
-  db: Queryable,
-  privacyKey: KeyObject,
-  advertiserId: bigint,
-  changed: readonly Application[],
-) {
-  const rows = await loadApplicants(db, privacyKey, advertiserId, changed);
-  const isNew = (one: Application) => {
-    const row = rows.get(one.id);
-    return row !== undefined && isNewcomer(row, one);
-  };
-  return new Set(changed.filter(isNew));
-}
-
 /**
  * The other copies of the ids on the page, and who is shown under the id of an erased application. An erased row does not say whose it was,
  * but the gate knows who it was not.
  */
-async function findClaimants(
-  db: Queryable,
-  privacyKey: KeyObject,
-  advertiserId: bigint,
-  erased: readonly Application[],
-  copies: readonly Application[],
-): Promise<readonly Application[]> {
+async function findClaimants(account: Account, erased: readonly Application[], copies: readonly Application[]) {
   const gone = new Set(erased.map(({ id }) => id));
   const all = [...erased, ...copies];
-  const may = await mayStore(db, privacyKey, advertiserId, all.map(toClaimant));
+  const may = await mayStore(account, all.map(toClaimant));
   return all.filter(({ id }, at) => may[at] || !gone.has(id));
 }
 
 /** Those of these applications whose id an erased one had that was another person's, as far as the gate knows. */
-export async function findErasedOthers(
-  db: Queryable,
-  privacyKey: KeyObject,
-  advertiserId: bigint,
-  applications: readonly Application[],
-): Promise<ReadonlySet<Application>> {
-  const rows = await db.query<Columns<'applications', 'application_id'>>(
+export async function findErasedOthers(account: Account, applications: readonly Application[]) {
+  const rows = await account.db.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM intake.applications
      WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND erased_at IS NOT NULL`,
-    [advertiserId, applications.map(({ id }) => id)],
+    [account.advertiserId, applications.map(({ id }) => id)],
   );
   const gone = new Set(rows.map((row) => row.application_id));
-  const claimants = applications.filter(({ id }) => gone.has(id));
-  return new Set(await findClaimants(db, privacyKey, advertiserId, claimants, []));
+  return new Set(
+    await findClaimants(
+      account,
+      applications.filter(({ id }) => gone.has(id)),
+      [],
+    ),
+  );
 }
 
 /** Where an id names several people, its application is the copy of the person whose row it is. */
-async function chooseCopies(db: Queryable, privacyKey: KeyObject, page: ReadPage) {
-  const { advertiserId, shared } = page;
-  if (shared.length === 0) return { applications: page.applications, others: [] };
-  const rows = await loadApplicants(db, privacyKey, advertiserId, shared);
-  const chosen = new Map(
-    Array.from(
-      Map.groupBy(shared, ({ id }) => id),
-      ([id, copies]) => [id, chooseCopy(copies, rows.get(id))],
-    ),
-  );
-  const applications = page.applications.map((one) => chosen.get(one.id)?.application ?? one);
+async function chooseCopies(account: Account, { applications: first, shared }: ReadPage) {
+  if (shared.length === 0) return { applications: first, others: [] };
+  const rows = await loadApplicants(account, shared);
+  const copies = [...Map.groupBy(shared, ({ id }) => id)];
+  const chosen = new Map(copies.map(([id, group]) => [id, chooseCopy(group, rows.get(id))]));
+  const applications = first.map((one) => chosen.get(one.id)?.application ?? one);
   return { applications, others: [...chosen.values()].flatMap(({ others }) => others) };
 }
 
@@ -166,26 +140,24 @@ async function chooseCopies(db: Queryable, privacyKey: KeyObject, page: ReadPage
  * name somebody is read: a page has many ids.
  */
 export async function loadApplicants(
-  db: Queryable,
-  privacyKey: KeyObject,
-  advertiserId: bigint,
+  account: Account,
   applications: readonly Application[],
 ): Promise<Map<bigint, Applicant>> {
   if (applications.length === 0) return new Map();
-  const rows = await db.query<Applicant & { readonly id: bigint; readonly personKey: string | null }>(
+  const rows = await account.db.query<Applicant & { readonly id: bigint; readonly personKey: string | null }>(
     `SELECT application_id AS id, person_key AS "personKey", job_seeker_id AS "jobSeekerId", email, phone, first_name AS "firstName", last_name AS "lastName",
        CASE WHEN num_nulls(job_seeker_id, email, phone, first_name, last_name) > 0 THEN (
          SELECT jsonb_object_agg(key, value)::text FROM jsonb_each(raw) WHERE pg_column_size(value) < 100000
            AND ltrim(lower(key), '@') IN ('jobseekerid', 'email', 'phone', 'firstname', 'lastname')) END AS raw
      FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])`,
-    [advertiserId, applications.map(({ id }) => id)],
+    [account.advertiserId, applications.map(({ id }) => id)],
   );
   const toKeys = ({ jobSeekerId, email }: Applicant) =>
-    toPersonKeys(privacyKey, advertiserId, { accountIds: [jobSeekerId ?? ''], emails: [email ?? ''] });
+    toPersonKeys(account, { accountIds: [jobSeekerId ?? ''], emails: [email ?? ''] });
   const sameId = Map.groupBy(applications, ({ id }) => id);
   const toApplicant = (row: (typeof rows)[number]): Applicant => {
     const { id, personKey } = row;
-    if (personKey === null || isOwnKey(privacyKey, advertiserId, row)) return row;
+    if (personKey === null || isOwnKey(account, row)) return row;
     const shown = sameId.get(id)?.find((one) => toKeys(one).includes(personKey));
     return { ...row, jobSeekerId: shown ? shown.jobSeekerId : personKey, email: shown ? shown.email : row.email };
   };
@@ -199,11 +171,7 @@ type Verdict = 'fresh' | 'erased' | 'changed' | 'returned' | 'unchanged';
  * keeps this plan: a plain join was planned as a hash of all rows of the advertiser (measured at 20,000 applications: 12.8 ms a page
  * instead of 1.7 ms). The verdicts are one value: a row for each would cost more than the comparison.
  */
-async function loadVerdicts(
-  db: Queryable,
-  advertiserId: bigint,
-  applications: readonly Application[],
-): Promise<readonly Verdict[]> {
+async function loadVerdicts(db: Queryable, advertiserId: bigint, applications: readonly Application[]) {
   if (applications.length === 0) return [];
   const [row] = await db.query<{ verdicts: Verdict[] }>(
     `SELECT json_agg(CASE WHEN a.application_id IS NULL THEN 'fresh'
@@ -227,10 +195,7 @@ async function loadVerdicts(
 }
 
 /** What surrounds the applications of a page. */
-export interface Surroundings {
-  readonly otherLane: boolean;
-  readonly lacking: readonly LackingId[];
-}
+export type Surroundings = Pick<PageDiff, 'otherLane' | 'lacking'>;
 
 /**
  * When application `a` was stored. A time in the future came from a wrong clock and counts as long ago. It is compared with
@@ -240,15 +205,13 @@ const storedAt = `(CASE WHEN a.first_seen_at > clock_timestamp() THEN '-infinity
 
 /**
  * The stored ids in the requested ranges of these pages that they should show and do not, and whether the other lane runs; one statement for
- * any number of pages. Ids that were missing before the sweep began are left out, and so are ids that two answers
- * of the sweep have lacked. Ids that another sweep marked missing since then are included: otherwise the proof of this sweep would not
- * mention an application that was stored when the sweep began.
+ * any number of pages. Ids that were missing before the sweep began or that two of its answers have lacked are left out. Ids that another
+ * sweep marked missing since then are included: the proof has to mention every application that was stored when the sweep began.
  */
-export async function loadSurroundings(db: Queryable, all: readonly ShownPage[]): Promise<Surroundings[]> {
-  const pages = all.map(({ page }) => page);
-  const shown = all.flatMap(({ shown }, at) => shown.map((id) => ({ nth: at + 1, id })));
-  const rows = await db.query<{ other_lane: boolean; lacking: [id: string, old: boolean, again: boolean][] }>(
-    `SELECT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = q.name AND l.lane <> q.lane AND l.expires_at > '-infinity') AS other_lane,
+export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]): Promise<Surroundings[]> {
+  const shown = pages.flatMap(({ applications }, at) => applications.map(({ id }) => ({ nth: at + 1, id })));
+  const rows = await db.query<{ otherLane: boolean; lacking: [id: string, old: boolean, again: boolean][] }>(
+    `SELECT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = q.name AND l.lane <> q.lane AND l.expires_at > '-infinity') AS "otherLane",
        coalesce((SELECT json_agg(json_build_array(e.id::text, e.old, e.again)) FROM (
          SELECT a.application_id AS id, ${storedAt} < q.started_at AS old, l.gone IS NOT NULL AS again
          FROM intake.applications a
@@ -271,8 +234,6 @@ export async function loadSurroundings(db: Queryable, all: readonly ShownPage[])
       ...columnsOf(shown, 'nth', 'id'),
     ],
   );
-  return rows.map((row) => ({
-    otherLane: row.other_lane,
-    lacking: row.lacking.map(([id, old, again]) => ({ id: BigInt(id), old, again })),
-  }));
+  const toLacking = ([id, old, again]: (typeof rows)[number]['lacking'][number]) => ({ id: BigInt(id), old, again });
+  return rows.map(({ otherLane, lacking }) => ({ otherLane, lacking: lacking.map(toLacking) }));
 }

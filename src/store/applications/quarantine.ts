@@ -1,9 +1,10 @@
 // Quarantine: elements of a page that cannot be parsed as applications are stored whole. They are listed by reason and id, and their text
 // is shown only on request. An element is resolved when it could be parsed after all, and deleted 30 days later.
-import { hash, type KeyObject } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type MemberHashes, mostQuarantined, type Reject } from '../../domain/application.ts';
 import { findAccounts, findAddresses } from '../../domain/person.ts';
 import { mayStore, noteKeptOut, type Person, toClaimant } from '../gate.ts';
+import type { Account } from '../person-key.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 import { learnVolatile, toContent, toDiffering } from './volatile.ts';
@@ -11,19 +12,19 @@ import { learnVolatile, toContent, toDiffering } from './volatile.ts';
 /**
  * Stores rejected elements, unless they were erased or name an erased person. A repeated element raises its count, at most once per sweep.
  */
-export async function quarantine(
-  tx: Queryable,
-  privacyKey: KeyObject,
-  advertiserId: bigint,
-  rejected: readonly Reject[],
-  sweepId: bigint,
-): Promise<number> {
+export async function quarantine(account: Account, rejected: readonly Reject[], sweepId: bigint): Promise<number> {
   if (rejected.length === 0) return 0;
-  const may = await mayStore(tx, privacyKey, advertiserId, rejected.map(toPersonWithoutId));
-  const kept = rejected.filter((_, at) => may[at]);
-  const stopped = rejected.filter((_, at) => !may[at]);
-  await dropStopped(tx, advertiserId, stopped);
-  const elements = await nameElements(tx, advertiserId, sweepId, kept);
+  const { db: tx, advertiserId } = account;
+  const may = await mayStore(account, rejected.map(toPersonWithoutId));
+  await dropStopped(
+    account,
+    rejected.filter((_, at) => !may[at]),
+  );
+  const elements = await nameElements(
+    account,
+    sweepId,
+    rejected.filter((_, at) => may[at]),
+  );
   const rows = elements.map((one) => ({ ...one, members: JSON.stringify(one.members) }));
   const stored = await tx.query(
     `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, members, person, identity, sweep_id)
@@ -72,18 +73,14 @@ function toPersonWithoutId({ raw, rawText, identity, application }: Reject): Per
 }
 
 /** Counts elements that the gate has stopped, and deletes what was stored of them before. */
-async function dropStopped(tx: Queryable, advertiserId: bigint, stopped: readonly Reject[]): Promise<void> {
+async function dropStopped(account: Account, stopped: readonly Reject[]): Promise<void> {
   if (stopped.length === 0) return;
-  await noteKeptOut(tx, advertiserId, stopped.length);
-  await tx.query(
+  await noteKeptOut(account, stopped.length);
+  await account.db.query(
     `DELETE FROM intake.quarantine
      WHERE advertiser_id = $1 AND coalesce(identity, fingerprint) IN (SELECT decode(i, 'hex') FROM unnest($2::text[]) AS i)`,
-    [advertiserId, stopped.map((one) => one.identity)],
+    [account.advertiserId, stopped.map((one) => one.identity)],
   );
-}
-
-interface Element extends Reject {
-  readonly fingerprint: string;
 }
 
 /** Members that may be volatile. Elements that differ in another one, which says who applied for what, are different. */
@@ -94,12 +91,7 @@ const others = ['DateSubmitted', 'Attachments', 'PrimaryJobSeekingInfo'];
  * stored. Where an element says who applied for what, its content is what the spec names, without volatile members: one that differs from a
  * stored element of the same person shows that what differs may be volatile, and once it is, their rows become one.
  */
-async function nameElements(
-  tx: Queryable,
-  advertiserId: bigint,
-  sweepId: bigint,
-  rejected: readonly Reject[],
-): Promise<Element[]> {
+async function nameElements({ db: tx, advertiserId }: Account, sweepId: bigint, rejected: readonly Reject[]) {
   const toText = (one: Reject) => JSON.stringify({ ...one, application: undefined });
   const distinct = [...new Map(rejected.map((one) => [toText(one), one])).values()];
   const rows = await tx.query<{ fingerprint: string; person: string; members: MemberHashes }>(
@@ -122,14 +114,14 @@ async function nameElements(
     toContent(members, applicant === null ? null : volatile),
   );
   const twins = Map.groupBy(rows, ({ members }) => toContent(members, volatile));
-  const elements: Element[] = [];
+  const elements = [];
   for (const [content, group] of alike) {
     const named = group.map((one, nth) => ({ ...one, fingerprint: hash('sha256', `${nth} ${content}`) }));
-    for (const one of named) elements.push(one);
+    elements.push(named);
     const before = twins.get(content)?.map((row) => row.fingerprint) ?? [];
     await joinTwins(tx, advertiserId, new Set(named.map((one) => one.fingerprint)), new Set(before));
   }
-  return elements;
+  return elements.flat();
 }
 
 /** Of the rows that differ in volatile members alone, as many as the page has elements stay, the oldest first; the others go. */

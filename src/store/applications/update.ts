@@ -1,13 +1,13 @@
 // Merges applications that have changed at the source. Changes are rare, so this is written for clarity: lock, judge, then a statement for
 // each step. Nothing is deleted that has vanished at the source: child rows get `gone_at`, replaced files move to attachment_versions.
-import type { KeyObject } from 'node:crypto';
 import { type Application, type MemberHashes, unreadableFlag } from '../../domain/application.ts';
 import type { WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { loadFlagged, markFlagged } from '../files/mark-infected.ts';
-import { type ReplacedBytes, replaceBytes, updateReady } from '../files/ready.ts';
+import { lockApplications, type ReplacedBytes, replaceBytes, updateReady } from '../files/ready.ts';
 import { withoutErased } from '../gate.ts';
+import type { Account } from '../person-key.ts';
 import type { Queryable, Transaction } from '../postgres/database.ts';
 import { eraseStopped } from '../privacy/erasure-jobs.ts';
 import type { Columns } from '../schema/rows.ts';
@@ -16,9 +16,8 @@ import { toJson, toPriority } from './insert.ts';
 import { hasSameFacts, isHashSignal, learnVolatile, toContent, toDiffering } from './volatile.ts';
 
 /** The transaction of one page. */
-export interface PageWrite {
-  readonly tx: Transaction;
-  readonly privacyKey: KeyObject;
+export interface PageWrite extends Account {
+  readonly db: Transaction;
   readonly page: ReadPage;
   /** Appended at the end of the transaction. */
   readonly events: ApplicationEvent[];
@@ -29,21 +28,20 @@ export interface PageWrite {
  * has seen them (P5).
  */
 export async function applyChanges(
-  { tx, privacyKey, page, events }: PageWrite,
+  open: PageWrite,
   changed: readonly Application[],
 ): Promise<{ readonly changed: number; readonly stale: readonly bigint[] }> {
   if (changed.length === 0) return { changed: 0, stale: [] };
-  const { advertiserId } = page;
+  const { db: tx, advertiserId, page, events } = open;
   const { stale, silent } = await lockAndJudge(tx, page, changed);
-  const [overtaken, unsaid] = [new Set(stale), new Set(silent)];
-  const newer = changed.filter(({ id }) => !overtaken.has(id));
-  const current = await withoutErased(tx, privacyKey, advertiserId, newer);
-  await eraseStopped(tx, privacyKey, advertiserId, new Set(newer).difference(new Set(current)), events);
-  if (current.length === 0) return { changed: 0, stale };
+  const newer = changed.filter(({ id }) => !stale.has(id));
+  const current = await withoutErased(open, newer);
+  await eraseStopped(open, new Set(newer).difference(new Set(current)));
+  if (current.length === 0) return { changed: 0, stale: [...stale] };
 
-  const rows = toJson(privacyKey, page, current);
+  const rows = toJson(open, page, current);
   const ids = current.map((a) => a.id);
-  const announced = ids.filter((id) => !unsaid.has(id));
+  const announced = ids.filter((id) => !silent.has(id));
   await tx.query(updateApplicationsSql, [advertiserId, rows, page.seq, announced]);
   await tx.query(mergeJobSeekingInfoSql, [advertiserId, rows]);
   const flagged = await loadFlagged(tx, advertiserId, ids);
@@ -63,24 +61,16 @@ export async function applyChanges(
   events.push(...announced.map((id): ApplicationEvent => ({ applicationId: id, type: 'application.changed' })));
   const said = new Set(announced);
   events.push(...followed.filter((event) => event.type !== 'application.changed' || !said.has(event.applicationId)));
-  return { changed: announced.length, stale };
+  return { changed: announced.length, stale: [...stale] };
 }
 
 /**
  * Locks the rows and judges the changes. An answer is stale when the row, or a finished request of the other lane that covers the id, has a
  * higher request number. A change is "silent" when nothing differs but Hash and Href of attachments, and members that are volatile by now.
  */
-async function lockAndJudge(
-  tx: Queryable,
-  context: WriteContext,
-  changed: readonly Application[],
-): Promise<Readonly<Record<'stale' | 'silent', readonly bigint[]>>> {
+async function lockAndJudge(tx: Queryable, context: WriteContext, changed: readonly Application[]) {
   const ids = changed.map((a) => a.id);
-  await tx.query(
-    `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
-     ORDER BY application_id FOR NO KEY UPDATE`,
-    [context.advertiserId, ids],
-  );
+  await lockApplications(tx, context.advertiserId, ids);
   const rows = await tx.query<
     Columns<'applications', 'application_id'> & { stale: boolean; same: boolean; members: MemberHashes | null }
   >(
@@ -105,8 +95,8 @@ async function lockAndJudge(
   const isSilent = ({ before, after }: (typeof same)[number]) =>
     toContent(before, volatile) === toContent(after, volatile);
   return {
-    stale: rows.filter((row) => row.stale).map((row) => row.application_id),
-    silent: same.filter(isSilent).map(({ id }) => id),
+    stale: new Set(rows.filter((row) => row.stale).map((row) => row.application_id)),
+    silent: new Set(same.filter(isSilent).map(({ id }) => id)),
   };
 }
 

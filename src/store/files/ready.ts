@@ -32,6 +32,15 @@ export async function updateReady(
   return rows.flatMap((row) => toEvents(row.ready ? 'application.ready' : 'application.changed', [row]));
 }
 
+/** Every writer locks applications first, in the order of their ids. */
+export async function lockApplications(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
+  await tx.query(
+    `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
+     ORDER BY application_id FOR NO KEY UPDATE`,
+    [advertiserId, ids],
+  );
+}
+
 /**
  * Reopens attachments of one advertiser: they become pending and queued, and their applications are no longer ready. A queued download
  * becomes due now, with all its attempts; a claimed one stays as it is, and so does an attachment whose state is no longer in `from`: the
@@ -46,12 +55,7 @@ export async function reopenAttachments(
 ): Promise<ApplicationEvent[]> {
   if (chosen.length === 0) return [];
   const ids = chosen.map((row) => row.application_id);
-  // Every writer locks applications first, in the order of their ids.
-  await tx.query(
-    `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
-     ORDER BY application_id FOR NO KEY UPDATE`,
-    [advertiserId, ids],
-  );
+  await lockApplications(tx, advertiserId, ids);
   await tx.query(
     `WITH chosen AS (SELECT * FROM unnest($2::bigint[], $3::text[]) AS k (application_id, kind)), opened AS (
        UPDATE intake.attachments a SET state = 'pending', reason = NULL, linked = false, stored_at = NULL, sha256 = (

@@ -89,7 +89,9 @@ export async function replaceParsedScreens(
   note: Note | null,
 ): Promise<boolean> {
   return await db.transaction(async (tx) => {
-    const [may] = await mayStore(tx, privacyKey, advertiserId, [{ applicationId, accounts: [], addresses: [] }]);
+    const [may] = await mayStore({ db: tx, privacyKey, advertiserId }, [
+      { applicationId, accounts: [], addresses: [] },
+    ]);
     if (!may) return false;
     const rows = await tx.query<ChangedRow>(
       `WITH held AS MATERIALIZED (

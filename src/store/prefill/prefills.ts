@@ -115,9 +115,10 @@ export async function keepProfile(db: Database, privacyKey: KeyObject, kept: Kep
       [advertiserId, prefillId],
     );
     if (begun === undefined) return [];
-    const [may] = await mayStore(tx, privacyKey, advertiserId, [{ accounts, addresses, begunAt: begun.created_at }]);
+    const account = { db: tx, privacyKey, advertiserId };
+    const [may] = await mayStore(account, [{ accounts, addresses, begunAt: begun.created_at }]);
     if (!may) {
-      await noteKeptOut(tx, advertiserId, 1);
+      await noteKeptOut(account, 1);
       return [];
     }
     return await tx.query(
@@ -128,9 +129,9 @@ export async function keepProfile(db: Database, privacyKey: KeyObject, kept: Kep
      WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started' RETURNING 1`,
       [
         ...[advertiserId, prefillId, profile.raw, profile.rawText, JSON.stringify(profile.notes)],
-        ...[firstName, lastName, email, phone, toAddressKey(privacyKey, advertiserId, email)],
+        ...[firstName, lastName, email, phone, toAddressKey(account, email)],
         ...[resume.sha256, resume.sizeBytes, resume.contentType, resume.fileName, resume.reason],
-        ...[toPersonKeys(privacyKey, advertiserId, profile), ttlMs],
+        ...[toPersonKeys(account, profile), ttlMs],
       ],
     );
   };
@@ -229,12 +230,12 @@ export async function loadResume(
 
 /** Like `loadKeyState`, for a role that reads no applications: recomputes the person keys of some profiles, and the tombstones. */
 export async function loadPrefillKeyState(db: Queryable, privacyKey: KeyObject): Promise<KeyState> {
-  const rows = await db.query<Columns<'prefills', 'advertiser_id' | 'email' | 'person_key'>>(
-    `SELECT advertiser_id, email, person_key FROM intake.prefills WHERE person_key IS NOT NULL LIMIT 5`,
+  const rows = await db.query<{ advertiserId: bigint; email: string | null; personKey: string | null }>(
+    `SELECT advertiser_id AS "advertiserId", email, person_key AS "personKey" FROM intake.prefills WHERE person_key IS NOT NULL LIMIT 5`,
   );
   const state = await loadTombstoneState(db, privacyKey);
   if (rows.length === 0 || state === 'differs') return state;
-  const isMade = rows.some((row) => toAddressKey(privacyKey, row.advertiser_id, row.email) === row.person_key);
+  const isMade = rows.some((row) => toAddressKey({ privacyKey, ...row }, row.email) === row.personKey);
   return isMade ? 'matches' : 'differs';
 }
 

@@ -6,6 +6,7 @@ import { type ErasedCounts, type ErasureJob, isNothing, type Sought, toSoughtTex
 import { laneLock } from '../accounts/leases.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
 import { renewTombstones, setTombstones, toTombstone } from '../gate.ts';
+import type { Account } from '../person-key.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import { recordAudit } from './audit-log.ts';
 import { erasePerson, type FoundPerson, findPerson, isAged } from './find-and-erase.ts';
@@ -35,9 +36,10 @@ export async function beginErasure(
   return await retryOnConflict(() =>
     db.transaction(
       async (tx) => {
-        const person = await findPerson(tx, privacyKey, advertiserId, sought, { lock: true });
+        const account = { db: tx, privacyKey, advertiserId };
+        const person = await findPerson(account, sought, { lock: true });
         if (sought.by === 'retention' && isNothing(person.counts)) return null;
-        const job = await writeErasure(tx, privacyKey, request, person);
+        const job = await writeErasure(account, request, person);
         await appendEvents(tx, advertiserId, person.applicationIds.map(toErasedEvent));
         crashPoint?.('erasureWritten');
         return job;
@@ -52,72 +54,61 @@ export async function beginErasure(
  * asked to erase what names their former account or address.
  */
 export async function eraseStopped(
-  tx: Queryable,
-  privacyKey: KeyObject,
-  advertiserId: bigint,
+  account: Account & { readonly events: ApplicationEvent[] },
   stopped: Iterable<{ readonly id: bigint }>,
-  events: ApplicationEvent[],
 ): Promise<void> {
   for (const { id: applicationId } of stopped) {
-    const request = { advertiserId, sought: { by: 'application', applicationId }, by: 'gate' } as const;
-    const person = await findPerson(tx, privacyKey, advertiserId, request.sought, { lock: true, alone: true });
-    if (person.applicationIds.length > 0) await writeErasure(tx, privacyKey, request, person);
-    events.push(...person.applicationIds.map(toErasedEvent));
+    const sought = { by: 'application', applicationId } as const;
+    const person = await findPerson(account, sought, { lock: true, alone: true });
+    if (person.applicationIds.length > 0) await writeErasure(account, { sought, by: 'gate' }, person);
+    account.events.push(...person.applicationIds.map(toErasedEvent));
   }
 }
 
 /** Erases what was found, and leaves the job, the tombstones and the line in the audit log. */
 async function writeErasure(
-  tx: Queryable,
-  privacyKey: KeyObject,
-  { advertiserId, sought, by, future = false }: ErasureRequest,
+  account: Account,
+  { sought, by, future = false }: Omit<ErasureRequest, 'advertiserId'>,
   person: FoundPerson,
 ): Promise<ErasureJob | null> {
-  const requestHash = toTombstone(privacyKey, advertiserId, 'request', toSoughtText(sought));
+  const { db, advertiserId } = account;
+  const requestHash = toTombstone(account, 'request', toSoughtText(sought));
   const isFound = !isNothing(person.counts);
   const jobId = randomUUID();
-  await erasePerson(tx, privacyKey, advertiserId, jobId, person);
-  if (!isFound) await renewTombstones(tx, advertiserId, requestHash);
-  if (isPerson(sought)) await setTombstones(tx, advertiserId, jobId, [requestHash], future);
-  const [row] = await tx.query<ErasureJob>(
+  await erasePerson(account, jobId, person);
+  if (!isFound) await renewTombstones(account, requestHash);
+  const isPerson = sought.by === 'address' || sought.by === 'jobseeker';
+  if (isPerson) await setTombstones(account, jobId, [requestHash], future);
+  const [row] = await db.query<ErasureJob>(
     `INSERT INTO intake.erasure_jobs AS j
        (advertiser_id, job_id, sought_by, sought, requested_by, step, check_again_at, application_ids, hashes, counts, closed_at)
      VALUES ($1, $2, $3, $4, $5, CASE WHEN $9 THEN 'bytes' ELSE 'closed' END, now(), $6, $7, $8::jsonb,
        CASE WHEN NOT $9 THEN now() END) RETURNING ${jobColumns}`,
     [
-      advertiserId,
-      jobId,
-      sought.by,
-      requestHash,
-      by,
-      isFound ? person.applicationIds : null,
-      isFound ? person.hashes : null,
-      JSON.stringify(person.counts),
-      isFound,
+      ...[advertiserId, jobId, sought.by, requestHash, by],
+      ...[
+        isFound ? person.applicationIds : null,
+        isFound ? person.hashes : null,
+        JSON.stringify(person.counts),
+        isFound,
+      ],
     ],
   );
   const applicationId = sought.by === 'application' ? sought.applicationId : null;
   const facts = { job_id: jobId, sought_by: sought.by, ...(future && { future }), ...person.counts };
-  await recordAudit(tx, { advertiserId, action: 'erase', applicationId, by, facts });
+  await recordAudit(db, { advertiserId, action: 'erase', applicationId, by, facts });
   return row ?? null;
 }
-
-const isPerson = ({ by }: Sought) => by === 'address' || by === 'jobseeker';
 
 const toErasedEvent = (applicationId: bigint): ApplicationEvent => ({ applicationId, type: 'application.erased' });
 
 /** Open jobs, oldest first; only those of one request where `sought` is given. */
-export async function loadOpenErasures(
-  db: Queryable,
-  privacyKey: KeyObject,
-  advertiserId: bigint,
-  sought?: Sought,
-): Promise<ErasureJob[]> {
-  const wanted = sought && toTombstone(privacyKey, advertiserId, 'request', toSoughtText(sought));
-  return await db.query<ErasureJob>(
+export async function loadOpenErasures(account: Account, sought?: Sought): Promise<ErasureJob[]> {
+  const wanted = sought && toTombstone(account, 'request', toSoughtText(sought));
+  return await account.db.query<ErasureJob>(
     `SELECT ${jobColumns} FROM intake.erasure_jobs j
      WHERE advertiser_id = $1 AND closed_at IS NULL AND ($2::bytea IS NULL OR sought = $2) ORDER BY requested_at`,
-    [advertiserId, wanted ?? null],
+    [account.advertiserId, wanted ?? null],
   );
 }
 

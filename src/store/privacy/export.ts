@@ -3,13 +3,11 @@
 // with only the same e-mail address are not, since an address can be shared. If the applications of an account have several addresses, the
 // account may be shared as well: then account and address must both match. Prefills are found by every address and account id in their
 // profiles.
-import type { KeyObject } from 'node:crypto';
 import type { BlobFacts } from '../../domain/blob.ts';
 import { toAccountId, toBareAddress } from '../../domain/person.ts';
 import { mayStore, type PersonFacts, toPerson } from '../gate.ts';
-import { toPersonKey, toPersonKeys } from '../person-key.ts';
+import { type Account, toPersonKey, toPersonKeys } from '../person-key.ts';
 import { accountIn, isAccountInJson, toAccountPattern } from '../person-search.ts';
-import type { Queryable } from '../postgres/database.ts';
 import { isOfPerson } from './find-and-erase.ts';
 
 export interface PersonExport {
@@ -31,43 +29,34 @@ export interface ExportedFile extends BlobFacts {
 }
 
 /** Loads a person's export; null when there is no such application, or it was erased. */
-export async function loadExport(
-  db: Queryable,
-  privacyKey: KeyObject,
-  advertiserId: bigint,
-  applicationId: bigint,
-): Promise<PersonExport | null> {
+export async function loadExport(account: Account, applicationId: bigint): Promise<PersonExport | null> {
+  const { db, advertiserId } = account;
   const find = async (condition: string, ...values: unknown[]) => {
     const rows = await db.query<PersonFacts>(
       `SELECT application_id AS id, email, job_seeker_id AS "jobSeekerId", coalesce(raw::text, '{}') AS raw FROM intake.applications
        WHERE advertiser_id = $1 AND ${condition} AND erased_at IS NULL ORDER BY application_id`,
       [advertiserId, ...values],
     );
-    const may = await mayStore(db, privacyKey, advertiserId, rows.map(toPerson));
+    const may = await mayStore(account, rows.map(toPerson));
     return rows.filter((_, at) => may[at]);
   };
   const [named] = await find('application_id = $2', applicationId);
   if (named === undefined) return null;
-  const account = toAccountId(named.jobSeekerId);
+  const seeker = toAccountId(named.jobSeekerId);
   // A row keeps its key when the source has removed its account.
   const isSame = `(application_id = $2 OR ${accountIn('job_seeker_id')} = $3::text OR person_key = $4)`;
-  const key = toPersonKey(privacyKey, advertiserId, named);
-  const sameAccount = account === null ? [named] : await find(isSame, applicationId, account, key);
+  const sameAccount =
+    seeker === null ? [named] : await find(isSame, applicationId, seeker, toPersonKey(account, named));
   const isShared = new Set(sameAccount.map(toAddress).filter((address) => address !== '')).size > 1;
   const isTheirs = (row: PersonFacts) =>
     row.id === applicationId || (toAddress(row) !== '' && toAddress(row) === toAddress(named));
   const chosen = isShared ? sameAccount.filter(isTheirs) : sameAccount;
   const ids = chosen.map((row) => row.id);
-  const accounts = account === null || isShared ? [] : [account];
-  const emails = chosen.flatMap((row) => row.email ?? []);
-  const people = toPersonKeys(privacyKey, advertiserId, { emails, accountIds: accounts });
-  const [rows] = await db.query<{ rows: string; prefills: number }>(rowsSql, [
-    advertiserId,
-    ids,
-    people,
-    accounts.map(toAccountPattern),
-  ]);
-  const files = await db.query<ExportedFile & Record<string, unknown>>(filesSql, [advertiserId, ids, people]);
+  const accountIds = seeker === null || isShared ? [] : [seeker];
+  const people = toPersonKeys(account, { emails: chosen.flatMap((row) => row.email ?? []), accountIds });
+  const patterns = accountIds.map(toAccountPattern);
+  const [rows] = await db.query<{ rows: string; prefills: number }>(rowsSql, [advertiserId, ids, people, patterns]);
+  const files = await db.query<ExportedFile>(filesSql, [advertiserId, ids, people]);
   return {
     rows: rows?.rows ?? '{}',
     applicationIds: ids,

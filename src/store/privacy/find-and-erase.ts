@@ -1,6 +1,5 @@
 // Finds a person by an application, a jobseeker account, an e-mail address or an age, and erases their rows in one transaction. Of an
 // application, the advertiser, the id and the date of the erasure stay. The caller deletes the files that this file lists.
-import type { KeyObject } from 'node:crypto';
 import { sharedId } from '../../domain/application.ts';
 import type { ErasureCounts, Sought } from '../../domain/erasure.ts';
 import { toAccountId } from '../../domain/person.ts';
@@ -14,7 +13,7 @@ import {
   toNames,
   toPerson,
 } from '../gate.ts';
-import { toPersonKeys } from '../person-key.ts';
+import { type Account, toPersonKeys } from '../person-key.ts';
 import {
   accountIn,
   isAccountInJson,
@@ -23,7 +22,6 @@ import {
   toAccountPattern,
   toAddressPattern,
 } from '../person-search.ts';
-import type { Queryable } from '../postgres/database.ts';
 import { erasePrefills } from '../prefill/lapse.ts';
 import type { Columns } from '../schema/rows.ts';
 
@@ -77,28 +75,27 @@ function toSoughtColumn(sought: Sought): unknown {
  * goes along that only names the person of an application.
  */
 export async function findPerson(
-  db: Queryable,
-  privacyKey: KeyObject,
-  advertiserId: bigint,
+  account: Account,
   sought: Sought,
   { lock = false, alone = sought.by === 'retention' } = {},
 ): Promise<FoundPerson> {
+  const { db, advertiserId } = account;
   const limit = sought.by === 'retention' ? sought.limit : null;
   const asked = listNames([], sought);
   const isPerson = sought.by === 'jobseeker' || sought.by === 'address';
   const applications = await db.query<Columns<'applications', 'application_id'>>(
     `SELECT application_id FROM intake.applications WHERE advertiser_id = $1 AND ${isSought[sought.by]} AND erased_at IS NULL
      ORDER BY application_id LIMIT $3::bigint ${lock ? 'FOR UPDATE' : ''}`,
-    [advertiserId, toSoughtColumn(sought), limit, ...(isPerson ? [toKeys(privacyKey, advertiserId, asked)] : [])],
+    [advertiserId, toSoughtColumn(sought), limit, ...(isPerson ? [toKeys(account, asked)] : [])],
   );
   const applicationIds = applications.map((row) => row.application_id);
-  const loaded = await loadPeople(db, advertiserId, alone ? [] : applicationIds);
+  const loaded = await loadPeople(account, alone ? [] : applicationIds);
   const people = loaded.map((one) => (listKinds(one).length > 0 ? one : { ...one, ...asked }));
   const names = listNames(people, sought);
-  const named = await findQuarantined(db, advertiserId, sought, names, applicationIds);
-  const quarantined = [...named, ...(await findShared(db, advertiserId, people, named))];
-  const prefillIds = await findPrefills(db, privacyKey, advertiserId, sought, names);
-  const held = await loadHeld(db, advertiserId, applicationIds, prefillIds);
+  const named = await findQuarantined(account, sought, names, applicationIds);
+  const quarantined = [...named, ...(await findShared(account, people, named))];
+  const prefillIds = await findPrefills(account, sought, names);
+  const files = await loadFiles(account, applicationIds, prefillIds);
   return {
     applicationIds,
     fingerprints: quarantined.map((row) => row.fingerprint),
@@ -106,17 +103,19 @@ export async function findPerson(
     prefillIds,
     names,
     people,
-    hashes: held.hashes,
+    hashes: files.map((file) => file.sha256),
     counts: {
-      ...held.counts,
       applications: applicationIds.length,
       quarantined: quarantined.length,
       prefills: prefillIds.length,
+      files: files.length,
+      shared: files.filter((file) => file.shared).length,
+      keptVersions: 0,
     },
   };
 }
 
-async function loadPeople(db: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<Person[]> {
+async function loadPeople({ db, advertiserId }: Account, ids: readonly bigint[]): Promise<Person[]> {
   const rows = await db.query<PersonFacts>(
     `SELECT application_id AS id, email, job_seeker_id AS "jobSeekerId",
        coalesce(CASE WHEN email IS NULL OR job_seeker_id IS NULL THEN raw::text END, '{}') AS raw
@@ -126,8 +125,8 @@ async function loadPeople(db: Queryable, advertiserId: bigint, ids: readonly big
   return rows.map(toPerson);
 }
 
-function toKeys(privacyKey: KeyObject, advertiserId: bigint, { accounts, addresses }: FoundPerson['names']): string[] {
-  return toPersonKeys(privacyKey, advertiserId, { accountIds: accounts, emails: addresses });
+function toKeys(account: Account, { accounts, addresses }: FoundPerson['names']): string[] {
+  return toPersonKeys(account, { accountIds: accounts, emails: addresses });
 }
 
 function listNames(people: readonly Person[], sought: Sought): FoundPerson['names'] {
@@ -154,8 +153,7 @@ const elementColumns = `encode(fingerprint, 'hex') AS fingerprint, encode(coales
 
 /** Elements that name the person, or that became one of these applications: the source may have changed the address since. */
 async function findQuarantined(
-  db: Queryable,
-  advertiserId: bigint,
+  { db, advertiserId }: Account,
   sought: Sought,
   names: FoundPerson['names'],
   ids: readonly bigint[],
@@ -173,8 +171,7 @@ async function findQuarantined(
 
 /** Further elements that have the id of one of these people, and neither another account nor another address. */
 async function findShared(
-  db: Queryable,
-  advertiserId: bigint,
+  { db, advertiserId }: Account,
   people: readonly Person[],
   found: readonly QuarantinedElement[],
 ): Promise<QuarantinedElement[]> {
@@ -197,20 +194,13 @@ async function findShared(
 }
 
 /** Prefills that name the person anywhere, for example as a referee. They have no application id. */
-async function findPrefills(
-  db: Queryable,
-  privacyKey: KeyObject,
-  advertiserId: bigint,
-  sought: Sought,
-  names: FoundPerson['names'],
-): Promise<string[]> {
+async function findPrefills(account: Account, sought: Sought, names: FoundPerson['names']): Promise<string[]> {
   const isAge = sought.by === 'retention';
-  const keys = toKeys(privacyKey, advertiserId, names);
   const isNamed = `(${isOfPerson('intake.prefills', '$4')} OR ${isNamedIn(`concat(profile_text, ' ', profile)`)})`;
-  const rows = await db.query<Columns<'prefills', 'prefill_id'>>(
+  const rows = await account.db.query<Columns<'prefills', 'prefill_id'>>(
     `SELECT prefill_id FROM intake.prefills WHERE advertiser_id = $1 AND ${isAge ? isAged.prefills : `profile IS NOT NULL AND ${isNamed}`}
      ORDER BY prefill_id LIMIT ${isAge ? sought.limit : 'ALL'}`,
-    [advertiserId, ...(isAge ? [sought.before] : [...toPatterns(names), keys])],
+    [account.advertiserId, ...(isAge ? [sought.before] : [...toPatterns(names), toKeys(account, names)])],
   );
   return rows.map((row) => row.prefill_id);
 }
@@ -226,16 +216,12 @@ const hashesSql = `SELECT sha256 FROM intake.attachments WHERE ${ofThese}
   UNION SELECT sha256 FROM intake.downloads WHERE ${ofThese}
   UNION SELECT resume_sha256 FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = ANY ($3::uuid[])`;
 
-async function loadHeld(db: Queryable, advertiserId: bigint, ids: readonly bigint[], prefillIds: readonly string[]) {
-  const [row] = await db.query<Record<'attachments' | 'versions' | 'screens' | 'answers' | 'downloads', number>>(
-    `SELECT (SELECT count(*)::int FROM intake.attachments WHERE ${ofThese}) AS attachments,
-       (SELECT count(*)::int FROM intake.attachment_versions WHERE ${ofThese}) AS versions,
-       (SELECT count(*)::int FROM intake.screens WHERE ${ofThese}) AS screens,
-       (SELECT count(*)::int FROM intake.screen_answers WHERE ${ofThese}) AS answers,
-       (SELECT count(*)::int FROM intake.downloads WHERE ${ofThese}) AS downloads`,
-    [advertiserId, ids],
-  );
-  const files = await db.query<{ sha256: string; shared: boolean }>(
+async function loadFiles(
+  { db, advertiserId }: Account,
+  ids: readonly bigint[],
+  prefillIds: readonly string[],
+): Promise<{ readonly sha256: string; readonly shared: boolean }[]> {
+  return await db.query(
     `SELECT f.sha256,
        EXISTS (SELECT 1 FROM intake.attachments a
          WHERE a.advertiser_id = $1 AND a.sha256 = f.sha256 AND a.application_id <> ALL ($2::bigint[]))
@@ -246,29 +232,19 @@ async function loadHeld(db: Queryable, advertiserId: bigint, ids: readonly bigin
      FROM (${hashesSql}) AS f WHERE f.sha256 IS NOT NULL`,
     [advertiserId, ids, prefillIds],
   );
-  const counts = row ?? { attachments: 0, versions: 0, screens: 0, answers: 0, downloads: 0 };
-  return {
-    hashes: files.map((file) => file.sha256),
-    counts: { ...counts, files: files.length, shared: files.filter((file) => file.shared).length, keptVersions: 0 },
-  };
 }
 
 /** Erases a person from every table and adds the tombstones, inside the caller's transaction. The applications must be locked. */
-export async function erasePerson(
-  tx: Queryable,
-  privacyKey: KeyObject,
-  advertiserId: bigint,
-  jobId: string,
-  person: FoundPerson,
-): Promise<void> {
-  await eraseApplications(tx, advertiserId, person.applicationIds);
-  await tx.query(
+export async function erasePerson(account: Account, jobId: string, person: FoundPerson): Promise<void> {
+  const { db, advertiserId } = account;
+  await eraseApplications(account, person.applicationIds);
+  await db.query(
     `DELETE FROM intake.quarantine WHERE advertiser_id = $1
      AND fingerprint IN (SELECT decode(f, 'hex') FROM unnest($2::text[]) AS f)`,
     [advertiserId, person.fingerprints],
   );
-  await erasePrefills(tx, advertiserId, person.prefillIds);
-  await rememberErased(tx, privacyKey, advertiserId, jobId, person);
+  await erasePrefills(db, advertiserId, person.prefillIds);
+  await rememberErased(account, jobId, person);
 }
 
 /** The tables of an application's child rows, in the order of deletion. Deleting screens also deletes their questions and answers. */
@@ -285,19 +261,18 @@ const replaced: Readonly<Record<string, string>> = {
 };
 
 /** Erases these applications with their child rows. They must be locked. Evidence names their ids and nothing else of them. */
-async function eraseApplications(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]): Promise<void> {
+async function eraseApplications({ db, advertiserId }: Account, ids: readonly bigint[]): Promise<void> {
   if (ids.length === 0) return;
-  for (const table of childTables) {
-    await tx.query(`DELETE FROM intake.${table} WHERE ${ofThese}`, [advertiserId, ids]);
-  }
-  const columns = await tx.query<{ name: string }>(
+  for (const table of childTables) await db.query(`DELETE FROM intake.${table} WHERE ${ofThese}`, [advertiserId, ids]);
+  const columns = await db.query<{ name: string }>(
     `SELECT quote_ident(attname) AS name FROM pg_attribute
      WHERE attrelid = 'intake.applications'::regclass AND attnum > 0 AND NOT attisdropped AND attname <> ALL ($1::text[])`,
     [kept],
   );
   const emptied = columns.map(({ name }) => `${name} = ${replaced[name] ?? 'NULL'}`).join(', ');
-  await tx.query(`UPDATE intake.applications SET ${emptied}, erased_at = coalesce(erased_at, now()) WHERE ${ofThese}`, [
-    advertiserId,
-    ids,
-  ]);
+  const values = [advertiserId, ids];
+  await db.query(
+    `UPDATE intake.applications SET ${emptied}, erased_at = coalesce(erased_at, now()) WHERE ${ofThese}`,
+    values,
+  );
 }
