@@ -139,10 +139,7 @@ async function chooseCopies(account: Account, { applications: first, shared }: R
  * told by one of these applications, or else by the key in place of an account, which is nobody else's. Of a text of 16 MB, only what may
  * name somebody is read: a page has many ids.
  */
-export async function loadApplicants(
-  account: Account,
-  applications: readonly Application[],
-): Promise<Map<bigint, Applicant>> {
+export async function loadApplicants(account: Account, applications: readonly Application[]) {
   if (applications.length === 0) return new Map();
   const rows = await account.db.query<Applicant & { readonly id: bigint; readonly personKey: string | null }>(
     `SELECT application_id AS id, person_key AS "personKey", job_seeker_id AS "jobSeekerId", email, phone, first_name AS "firstName", last_name AS "lastName",

@@ -125,12 +125,7 @@ async function nameElements({ db: tx, advertiserId }: Account, sweepId: bigint, 
 }
 
 /** Of the rows that differ in volatile members alone, as many as the page has elements stay, the oldest first; the others go. */
-async function joinTwins(
-  tx: Queryable,
-  advertiserId: bigint,
-  prints: ReadonlySet<string>,
-  twins: ReadonlySet<string>,
-): Promise<void> {
+async function joinTwins(tx: Queryable, advertiserId: bigint, prints: ReadonlySet<string>, twins: ReadonlySet<string>) {
   const renamed = [...twins.difference(prints)];
   if (renamed.length === 0) return;
   // Rows of this sweep and resolved ones are no twins, but have their fingerprints.
@@ -203,11 +198,7 @@ export interface Replayed {
  * Records which applications these elements became, so that an erasure finds them. Returns the applications whose elements still exist.
  * Deletes an element whose application has been erased.
  */
-export async function resolveQuarantine(
-  db: Queryable,
-  advertiserId: bigint,
-  replayed: readonly Replayed[],
-): Promise<ReadonlySet<bigint>> {
+export async function resolveQuarantine(db: Queryable, advertiserId: bigint, replayed: readonly Replayed[]) {
   const ids = replayed.map((one) => one.applicationId);
   const rows = await db.query<NotNull<Columns<'quarantine', 'application_id'>>>(
     `UPDATE intake.quarantine q SET application_id = r.application_id, resolved_at = coalesce(q.resolved_at, now())

@@ -27,10 +27,7 @@ export interface PageWrite extends Account {
  * Writes changed applications, and erases those that the gate stops by now. `stale` lists ids that are not written because a newer request
  * has seen them (P5).
  */
-export async function applyChanges(
-  open: PageWrite,
-  changed: readonly Application[],
-): Promise<{ readonly changed: number; readonly stale: readonly bigint[] }> {
+export async function applyChanges(open: PageWrite, changed: readonly Application[]) {
   if (changed.length === 0) return { changed: 0, stale: [] };
   const { db: tx, advertiserId, page, events } = open;
   const { stale, silent } = await lockAndJudge(tx, page, changed);

@@ -47,10 +47,7 @@ export const announceKnown = `ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
  * to the rows of their downloads, so that an erasure knows which bytes are in transfer. The commit does not wait for the disk: a database
  * crash may lose an announcement, and verify then finds the bytes in the store.
  */
-export async function announceBlobs(
-  db: Queryable,
-  announcements: readonly BlobAnnouncement[],
-): Promise<AnnounceAnswer[]> {
+export async function announceBlobs(db: Queryable, announcements: readonly BlobAnnouncement[]) {
   const advertiserId = announcements[0]?.claim.advertiserId ?? 0n;
   const toKey = ({ sha256 }: BlobFacts) => toBlobKey(advertiserId, sha256);
   const intended = announcements.map(({ claim, blob }) => ({ ...claim, ...blob, key: toKey(blob) }));

@@ -38,11 +38,7 @@ const twinSql: Record<Exclude<HashSetting, 'never'>, string> = {
 };
 
 /** Loads the facts of a batch of claims. A claim whose attachment no longer exists is left out. */
-export async function loadFileFacts(
-  db: Queryable,
-  claims: readonly Claim[],
-  setting: HashSetting,
-): Promise<FileFacts[]> {
+export async function loadFileFacts(db: Queryable, claims: readonly Claim[], setting: HashSetting) {
   const candidates = setting === 'never' ? `SELECT * FROM intake.attachments WHERE false` : twinSql[setting];
   const rows = await db.query<Omit<FileFacts, 'claim'> & { at: number }>(
     `SELECT c.at::int, a.size_bytes::float8 AS "listedBytes", a.uploaded_at AS "uploadedAt", to_jsonb(t) AS twin,

@@ -63,16 +63,18 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
     loadHashChecks(tx, advertiserId, won),
   ]);
   const infected = new Set([...put, ...linked].flatMap(({ sha256, state }) => (state === 'infected' ? sha256 : [])));
-  const ended = won.map((download, at) => ({ ...download, ...toAttachmentEnd(download, infected, checks.get(at)) }));
-  const pick = (...wanted: readonly AttachmentEnd['follows'][]) =>
-    ended.filter(({ follows }) => wanted.includes(follows));
-  const replaced = pick('replace').map(({ claim }) => claim);
-  await replaceBytes(tx, advertiserId, replaced);
-  const changed = await updateReady(tx, advertiserId, toIds(pick('replace')));
+  const ended = won.map((download, at) => toEnd(download, infected, checks.get(at)));
+  const pick = (wanted: Ended['follows']) => ended.filter(({ follows }) => follows === wanted);
+  const replaced = pick('replace');
+  await replaceBytes(
+    tx,
+    advertiserId,
+    replaced.map(({ claim }) => claim),
+  );
+  const changed = await updateReady(tx, advertiserId, toIds(replaced));
   await noteUnconfirmed(tx, advertiserId, pick('note'));
-  const written = pick('write', 'replace');
+  const written = [...pick('write'), ...replaced];
   const stored = written.filter(isKept);
-  const unkept = written.filter((download) => !isKept(download));
   const same = pick('nothing').filter(isKept);
   const screens = stored
     .filter(({ claim }) => claim.kind === 'screen')
@@ -80,9 +82,8 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
   const isContradicted = stored.some(({ completion }) => completion.compared === 'contradicted');
   const markReady = () => updateReady(tx, advertiserId, toIds(won));
   // `updateReady` reads what the others wrote.
-  const [unchanged, , , ready] = await pipeline([
-    writeStored(tx, advertiserId, stored),
-    writeEnded(tx, advertiserId, unkept),
+  const [unchanged, , ready] = await pipeline([
+    writeFiles(tx, advertiserId, written),
     replaceScreens(tx, advertiserId, screens),
     // A contradiction reopens linked files below, and their applications are then no longer ready: `ready_at` is updated after that.
     isContradicted ? null : markReady(),
@@ -93,35 +94,27 @@ async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promi
   return downloads.map(({ claim }) => states.get(claim) ?? 'lost');
 }
 
-/** What happens to an attachment: written as usual, reopened and replaced, only annotated, or left as it is. */
-interface AttachmentEnd {
+interface Ended extends CompletedClaim {
   readonly state: Exclude<CompletedState, 'lost' | 'unlinkable'>;
+  /** What happens to the attachment: written as usual, reopened and replaced, only annotated, or left as it is. */
   readonly follows: 'write' | 'replace' | 'note' | 'nothing';
 }
 
-function toAttachmentEnd(
-  { completion }: CompletedClaim,
-  infected: ReadonlySet<string>,
-  check: HashCheck | undefined,
-): AttachmentEnd {
-  if (!isStored(completion)) {
-    return check ? { state: 'unchanged', follows: 'note' } : { state: completion.state, follows: 'write' };
-  }
+function toEnd(download: CompletedClaim, infected: ReadonlySet<string>, check: HashCheck | undefined): Ended {
+  const { completion } = download;
+  if (!isStored(completion) && check) return { ...download, state: 'unchanged', follows: 'note' };
+  if (!isStored(completion)) return { ...download, state: completion.state, follows: 'write' };
   const state = infected.has(completion.blob.sha256) ? 'infected' : 'stored';
-  if (!check) return { state, follows: 'write' };
+  if (!check) return { ...download, state, follows: 'write' };
   const isSame = check.state === state && check.sha256 === completion.blob.sha256;
-  return { state, follows: isSame ? 'nothing' : 'replace' };
+  return { ...download, state, follows: isSame ? 'nothing' : 'replace' };
 }
 
 /** An attachment that is not pending: it was fetched only because its Hash, and nothing else, had changed. */
 type HashCheck = Columns<'attachments', 'state' | 'sha256'>;
 
 /** The attachments among these that are not pending, by position. Their states cannot change: every writer locks the application first. */
-async function loadHashChecks(
-  tx: Queryable,
-  advertiserId: bigint,
-  won: readonly CompletedClaim[],
-): Promise<Map<number, HashCheck>> {
+async function loadHashChecks(tx: Queryable, advertiserId: bigint, won: readonly CompletedClaim[]) {
   const rows = await tx.query<HashCheck & { readonly at: number }>(
     `SELECT c.at::int - 1 AS at, a.state, a.sha256
      FROM unnest($2::bigint[], $3::text[]) WITH ORDINALITY AS c (application_id, kind, at) JOIN intake.attachments a
@@ -141,11 +134,7 @@ function toIds(downloads: readonly CompletedClaim[]): bigint[] {
 }
 
 /** The bytes could not be fetched again: the stored file stays, with a note that its Hash has changed. */
-async function noteUnconfirmed(
-  tx: Queryable,
-  advertiserId: bigint,
-  downloads: readonly CompletedClaim[],
-): Promise<void> {
+async function noteUnconfirmed(tx: Queryable, advertiserId: bigint, downloads: readonly CompletedClaim[]) {
   if (downloads.length === 0) return;
   const note = { field: 'Hash', reason: 'changed, and the bytes could not be fetched again to compare them' };
   await tx.query(
@@ -157,9 +146,9 @@ async function noteUnconfirmed(
   );
 }
 
-type Kept = CompletedClaim & { readonly completion: StoredFile };
+type Kept = Ended & { readonly completion: StoredFile };
 
-function isKept(ended: CompletedClaim & AttachmentEnd): ended is Kept & AttachmentEnd {
+function isKept(ended: Ended): ended is Kept {
   return ended.state === 'stored' && isStored(ended.completion);
 }
 
@@ -171,11 +160,7 @@ function isStored(completion: Completion): completion is StoredFile {
  * The fence: deletes the queue rows that still have this worker's token; the claims of the others are lost. Applications are locked first
  * and in the order of ids, as pages lock them.
  */
-async function deleteClaimed(
-  tx: Queryable,
-  advertiserId: bigint,
-  downloads: readonly CompletedClaim[],
-): Promise<Set<number>> {
+async function deleteClaimed(tx: Queryable, advertiserId: bigint, downloads: readonly CompletedClaim[]) {
   const rows = await tx.query<{ at: number }>(
     `WITH ended AS MATERIALIZED (
        SELECT * FROM unnest($2::bigint[], $3::text[], $4::uuid[]) WITH ORDINALITY AS e (application_id, kind, token, at)
@@ -238,60 +223,53 @@ async function lockLinked(tx: Queryable, advertiserId: bigint, files: readonly S
 }
 
 /**
- * Writes stored files. If the bytes equal those of the previous version, there is no new version: the previous version's row is deleted.
- * Returns for how many of these Hash had changed.
+ * Writes the ends of attachments: bytes, a final state, or infected bytes. If the bytes equal those of the previous version, there is no new
+ * version: the previous version's row is deleted. Returns for how many of these Hash had changed.
  */
-async function writeStored(tx: Queryable, advertiserId: bigint, stored: readonly Kept[]): Promise<number> {
-  if (stored.length === 0) return 0;
-  const files = stored.map(({ claim, completion }) => ({
+async function writeFiles(tx: Queryable, advertiserId: bigint, written: readonly Ended[]): Promise<number> {
+  if (written.length === 0) return 0;
+  const files = written.map(({ claim, completion, state }) => ({
     application_id: String(claim.applicationId),
     kind: claim.kind,
-    sha256: completion.blob.sha256,
-    content_type: completion.contentType,
-    detected_type: completion.detectedType,
-    file_name: completion.fileName,
-    notes: completion.notes.length > 0 ? completion.notes : null,
-    linked: completion.linkedBy !== null,
-    parser_version: completion.screens?.parserVersion ?? null,
+    state,
+    reason: !isStored(completion) ? completion.reason : state === 'infected' ? sameBytes : null,
+    sha256: isStored(completion) ? completion.blob.sha256 : null,
+    ...(state === 'stored' && isStored(completion) && toDescription(completion)),
   }));
-  const rows = await tx.query<{ unchanged: boolean }>(storeSql, [advertiserId, JSON.stringify(files), toIds(stored)]);
+  const rows = await tx.query<{ unchanged: boolean }>(writeSql, [advertiserId, JSON.stringify(files), toIds(written)]);
   return rows.filter((row) => row.unchanged).length;
 }
 
+function toDescription({ contentType, detectedType, fileName, notes, linkedBy, screens }: StoredFile) {
+  return {
+    content_type: contentType,
+    detected_type: detectedType,
+    file_name: fileName,
+    notes: notes.length > 0 ? notes : null,
+    linked: linkedBy !== null,
+    parser_version: screens?.parserVersion,
+  };
+}
+
 // The ids are a parameter of their own ($3), so that no plan starts from all attachments of the advertiser.
-const storeSql = `
+const writeSql = `
   WITH file AS MATERIALIZED (
-    SELECT * FROM jsonb_to_recordset($2::jsonb) AS f (application_id bigint, kind text, sha256 text, content_type text,
-      detected_type text, file_name text, notes jsonb, linked boolean, parser_version int)
+    SELECT * FROM jsonb_to_recordset($2::jsonb) AS f (application_id bigint, kind text, state text, reason text, sha256 text,
+      content_type text, detected_type text, file_name text, notes jsonb, linked boolean, parser_version int)
   ), same AS (
     DELETE FROM intake.attachment_versions v USING file f, intake.attachments a
     WHERE a.advertiser_id = $1 AND a.application_id = f.application_id AND a.kind = f.kind
       AND v.advertiser_id = $1 AND v.application_id = f.application_id AND v.kind = f.kind
-      AND v.version = a.version - 1 AND v.sha256 = f.sha256 AND v.state = 'stored'
+      AND v.version = a.version - 1 AND v.sha256 = f.sha256 AND v.state = 'stored' AND f.state = 'stored'
     RETURNING v.application_id, v.kind, v.version, v.source_hash IS DISTINCT FROM a.source_hash AS by_hash
   )
-  UPDATE intake.attachments a SET state = 'stored', reason = NULL, sha256 = f.sha256, content_type = f.content_type,
-    detected_type = f.detected_type, file_name = f.file_name, notes = f.notes, linked = f.linked, parser_version = f.parser_version,
-    stored_at = now(), version = coalesce(same.version, a.version)
+  UPDATE intake.attachments a SET state = f.state, reason = f.reason, sha256 = coalesce(f.sha256, a.sha256),
+    content_type = f.content_type, detected_type = f.detected_type, file_name = f.file_name, notes = f.notes,
+    linked = coalesce(f.linked, false), parser_version = f.parser_version,
+    stored_at = CASE WHEN f.state = 'stored' THEN now() END, version = coalesce(same.version, a.version)
   FROM file f LEFT JOIN same USING (application_id, kind)
   WHERE a.advertiser_id = $1 AND a.application_id = ANY ($3::bigint[]) AND a.application_id = f.application_id AND a.kind = f.kind
   RETURNING coalesce(same.by_hash, false) AS unchanged`;
-
-/** Writes downloads that ended without bytes to keep: a final state, or infected bytes. */
-async function writeEnded(tx: Queryable, advertiserId: bigint, ended: readonly CompletedClaim[]): Promise<void> {
-  if (ended.length === 0) return;
-  const rows = ended.map(({ completion }) =>
-    isStored(completion)
-      ? { state: 'infected', reason: sameBytes, sha256: completion.blob.sha256 }
-      : { state: completion.state, reason: completion.reason, sha256: null },
-  );
-  await tx.query(
-    `UPDATE intake.attachments a SET state = f.state, reason = f.reason, sha256 = coalesce(f.sha256, a.sha256)
-     FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[]) AS f (application_id, kind, state, reason, sha256)
-     WHERE a.advertiser_id = $1 AND a.application_id = f.application_id AND a.kind = f.kind`,
-    [...toKeys(advertiserId, ended), ...columnsOf(rows, 'state', 'reason', 'sha256')],
-  );
-}
 
 /** Records what downloads showed about the source's Hash. A contradiction ends all trust, and files linked by Hash are fetched. */
 async function recordHashTrust(
@@ -311,7 +289,14 @@ async function recordHashTrust(
      RETURNING unchanged`,
     [advertiserId, agreed, isContradicted, unchanged],
   );
-  if (unchanged > 0 && trust && trust.unchanged >= mostUnchanged) await dropHashChecks(tx, advertiserId);
+  // Hash no longer signals changes: queued downloads that would only check a changed Hash go.
+  if (unchanged > 0 && trust && trust.unchanged >= mostUnchanged)
+    await tx.query(
+      `DELETE FROM intake.downloads WHERE ctid = ANY (ARRAY(
+         SELECT d.ctid FROM intake.downloads d JOIN intake.attachments a USING (advertiser_id, application_id, kind)
+         WHERE d.advertiser_id = $1 AND d.lease_token IS NULL AND a.state <> 'pending' FOR UPDATE OF d SKIP LOCKED))`,
+      [advertiserId],
+    );
   if (!isContradicted) return [];
   const linked = await tx.query<Columns<'attachments', 'application_id' | 'kind' | 'sha256'>>(
     `SELECT application_id, kind, sha256 FROM intake.attachments WHERE advertiser_id = $1 AND linked AND state = 'stored'`,
@@ -324,14 +309,4 @@ async function recordHashTrust(
     linked.map((row) => row.sha256),
   ]);
   return opened;
-}
-
-/** Hash no longer signals changes: deletes queued downloads that would only check a changed Hash. */
-async function dropHashChecks(tx: Queryable, advertiserId: bigint): Promise<void> {
-  await tx.query(
-    `DELETE FROM intake.downloads WHERE ctid = ANY (ARRAY(
-       SELECT d.ctid FROM intake.downloads d JOIN intake.attachments a USING (advertiser_id, application_id, kind)
-       WHERE d.advertiser_id = $1 AND d.lease_token IS NULL AND a.state <> 'pending' FOR UPDATE OF d SKIP LOCKED))`,
-    [advertiserId],
-  );
 }

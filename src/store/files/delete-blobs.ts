@@ -154,11 +154,7 @@ const isOver = `(d.kept = 0 AND b.intended_at < now() - interval '1 day')`;
  * Confirms that the objects are deleted, with the versions that the store keeps of them. Returns the blobs whose token this run no longer
  * holds, and those that were flagged while this statement waited for their row: the next run deletes them again.
  */
-export async function confirmDeletion(
-  db: Queryable,
-  token: string,
-  deleted: readonly DeletedBlob[],
-): Promise<DeletableBlob[]> {
+export async function confirmDeletion(db: Queryable, token: string, deleted: readonly DeletedBlob[]) {
   const rows = await db.query<Columns<'blobs', 'advertiser_id' | 'sha256'>>(
     `WITH d AS MATERIALIZED (
        SELECT * FROM unnest($1::bigint[], $2::text[], $3::int[]) AS d (advertiser_id, sha256, kept)

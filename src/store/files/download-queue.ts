@@ -93,10 +93,7 @@ const claimSql = `
     coalesce(CASE WHEN trouble_kind = 'local' THEN extract(epoch FROM now() - failed_at) END, '-infinity')::float8 * 1000 AS "failedMs"`;
 
 /** Claims due downloads, an equal share for each advertiser. `expired` counts rows whose claim had expired, which are now suspects. */
-export async function claimDownloads(
-  db: Queryable,
-  request: ClaimRequest,
-): Promise<{ readonly claims: Claim[]; readonly expired: number }> {
+export async function claimDownloads(db: Queryable, request: ClaimRequest) {
   const { advertisers, tier, limit, token, leaseMs } = request;
   const rows = await db.query<Omit<Claim, 'token' | 'failedAt'> & { token: string | null; failedMs: number }>(
     claimSql,
@@ -179,10 +176,7 @@ export async function takeBackAnnounced(tx: Queryable, advertiserId: bigint, has
  * The queue of these advertisers: `waiting` counts all downloads, `notThere` those whose file the source does not have yet. `nextInMs` is
  * when the next of the others is due.
  */
-export async function loadWaiting(
-  db: Queryable,
-  advertisers: readonly bigint[],
-): Promise<{ readonly waiting: number; readonly notThere: number; readonly nextInMs: number | null }> {
+export async function loadWaiting(db: Queryable, advertisers: readonly bigint[]) {
   const [row] = await db.query<{ waiting: number; notThere: number; nextInMs: number | null }>(
     `SELECT count(*)::int AS waiting, (count(*) FILTER (WHERE trouble_kind = 'missing'))::int AS "notThere",
        extract(epoch FROM min(greatest(due_at, leased_until)) FILTER (WHERE trouble_kind IS DISTINCT FROM 'missing') - now())::float8 * 1000 AS "nextInMs"

@@ -63,11 +63,7 @@ export async function markFetched(
 }
 
 /** Returns an event for each application that has these bytes, now or in an earlier version: a consumer may have copied them. */
-async function markInfected(
-  tx: Queryable,
-  advertiserId: bigint,
-  hashes: readonly string[],
-): Promise<ApplicationEvent[]> {
+async function markInfected(tx: Queryable, advertiserId: bigint, hashes: readonly string[]) {
   await lockHolders(tx, advertiserId, hashes);
   // Bytes that were never announced, or that were deleted as orphans, have no row. They get one, so that they are detected if they return.
   await tx.query(

@@ -11,11 +11,7 @@ import { type Claim, isFree, notifyQueued } from './download-queue.ts';
  * `application.changed`; an erased one is not touched. LIMIT keeps it at one index lookup per application: with NOT EXISTS it was planned
  * as three scans of all pending attachments (measured for 33 of 3,000 applications: 8 ms, with LIMIT 1.7 ms).
  */
-export async function updateReady(
-  tx: Queryable,
-  advertiserId: bigint,
-  ids: readonly bigint[],
-): Promise<ApplicationEvent[]> {
+export async function updateReady(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]) {
   if (ids.length === 0) return [];
   const rows = await tx.query<ChangedRow & { ready: boolean }>(
     `WITH final AS MATERIALIZED (
@@ -81,11 +77,7 @@ export type ReplacedBytes = Pick<Claim, 'applicationId' | 'kind'> & { readonly s
  * Other bytes came of the same upload: those that the attachment has become an earlier version, and the attachment is pending, or stays
  * flagged. The version has no Hash, because that of the earlier bytes is no longer known.
  */
-export async function replaceBytes(
-  tx: Queryable,
-  advertiserId: bigint,
-  files: readonly ReplacedBytes[],
-): Promise<void> {
+export async function replaceBytes(tx: Queryable, advertiserId: bigint, files: readonly ReplacedBytes[]) {
   if (files.length === 0) return;
   await tx.query(
     `WITH came AS (

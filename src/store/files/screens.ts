@@ -10,11 +10,7 @@ export interface ScreenReplacement {
   readonly parsed: ParsedScreens | null;
 }
 
-export async function replaceScreens(
-  tx: Queryable,
-  advertiserId: bigint,
-  replacements: readonly ScreenReplacement[],
-): Promise<void> {
+export async function replaceScreens(tx: Queryable, advertiserId: bigint, replacements: readonly ScreenReplacement[]) {
   if (replacements.length === 0) return;
   const ids = replacements.map(({ applicationId }) => applicationId);
   const files = replacements.map(({ applicationId, sha256, parsed }) => ({

@@ -62,13 +62,9 @@ export interface StoredScreen {
 }
 
 /** Stored screens that another parser version parsed or that no parser could read; all stored screens where `parserVersion` is null. */
-export function loadStoredScreens(
-  db: Queryable,
-  advertiserId: bigint,
-  parserVersion: number | null,
-): AsyncGenerator<StoredScreen> {
-  return inPages(pageSize, (after) =>
-    db.query<StoredScreen>(
+export function loadStoredScreens(db: Queryable, advertiserId: bigint, parserVersion: number | null) {
+  return inPages<StoredScreen>(pageSize, (after) =>
+    db.query(
       `SELECT a.advertiser_id AS "advertiserId", a.application_id AS "applicationId", a.sha256,
          b.size_bytes::float8 AS "sizeBytes", a.content_type AS "contentType"
        FROM intake.attachments a JOIN intake.blobs b USING (advertiser_id, sha256)

@@ -98,11 +98,7 @@ export async function markSuspect(db: Queryable, advertiserId: bigint, sha256: s
  * has no copy of them. Null when the blob is no longer `stored`: it was erased or infected since the caller read its row, or was never
  * completed.
  */
-export async function markDamaged(
-  db: Database,
-  advertiserId: bigint,
-  sha256: string,
-): Promise<{ readonly requeued: number; readonly lost: number } | null> {
+export async function markDamaged(db: Database, advertiserId: bigint, sha256: string) {
   return await db.transaction(async (tx) => {
     await lockHolders(tx, advertiserId, [sha256]);
     const [blob] = await tx.query<Columns<'blobs', 'state'>>(

@@ -36,12 +36,7 @@ export async function loadUnreadable(db: Queryable, advertiserId: bigint, id: bi
 }
 
 /** Marks applications as missing that the source no longer shows. Returns how many. */
-export async function acceptDeletions(
-  db: Database,
-  advertiserId: bigint,
-  ids: readonly bigint[],
-  by: string,
-): Promise<number> {
+export async function acceptDeletions(db: Database, advertiserId: bigint, ids: readonly bigint[], by: string) {
   return await decide(db, advertiserId, { what: 'deletions', by }, async (tx) => {
     const rows = await tx.query<{ id: bigint }>(
       `UPDATE intake.applications SET missing_since = now() WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])

@@ -158,11 +158,7 @@ export async function closeErasure(
 }
 
 /** How many applications, quarantined elements and redeemed prefills are older than that (`due`), and how many there are (`stored`). */
-export async function countAged(
-  db: Queryable,
-  advertiserId: bigint,
-  before: Date,
-): Promise<{ readonly due: number; readonly stored: number }> {
+export async function countAged(db: Queryable, advertiserId: bigint, before: Date) {
   const count = (table: string, condition: string, stored: string) =>
     `SELECT count(*) AS stored, count(*) FILTER (WHERE ${condition}) AS due FROM intake.${table} WHERE advertiser_id = $1 AND ${stored}`;
   const [row] = await db.query<{ due: number; stored: number }>(

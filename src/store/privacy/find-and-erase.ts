@@ -216,12 +216,8 @@ const hashesSql = `SELECT sha256 FROM intake.attachments WHERE ${ofThese}
   UNION SELECT sha256 FROM intake.downloads WHERE ${ofThese}
   UNION SELECT resume_sha256 FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = ANY ($3::uuid[])`;
 
-async function loadFiles(
-  { db, advertiserId }: Account,
-  ids: readonly bigint[],
-  prefillIds: readonly string[],
-): Promise<{ readonly sha256: string; readonly shared: boolean }[]> {
-  return await db.query(
+async function loadFiles({ db, advertiserId }: Account, ids: readonly bigint[], prefillIds: readonly string[]) {
+  return await db.query<{ sha256: string; shared: boolean }>(
     `SELECT f.sha256,
        EXISTS (SELECT 1 FROM intake.attachments a
          WHERE a.advertiser_id = $1 AND a.sha256 = f.sha256 AND a.application_id <> ALL ($2::bigint[]))

@@ -262,11 +262,7 @@ export async function findHidden(
 }
 
 /** Where a sweep of the recent past begins: at the last id below those submitted within this many days. */
-export async function loadRecentFrom(
-  db: Queryable,
-  advertiserId: bigint | null,
-  days: number,
-): Promise<Position | null> {
+export async function loadRecentFrom(db: Queryable, advertiserId: bigint | null, days: number) {
   const [row] = await db.query<{ lowest: bigint | null }>(
     `SELECT coalesce(${olderThan('lowest', '$1')}, lowest) AS lowest
      FROM (SELECT ${lowestSince('$1', `$2 * interval '1 day'`)} AS lowest) AS recent`,

@@ -44,11 +44,7 @@ export interface AuditedProof {
 }
 
 /** The proof that an audit at this id extends; null where the id is not covered or its evidence was not kept. */
-export async function loadAuditedProof(
-  db: Queryable,
-  advertiserId: bigint,
-  id: bigint | null,
-): Promise<AuditedProof | null> {
+export async function loadAuditedProof(db: Queryable, advertiserId: bigint, id: bigint | null) {
   // Line 0 opens the chain, one line per request of the sweep follows, then the line of its end; the rest came afterwards.
   const [proof] = await db.query<AuditedProof>(
     `SELECT k.sweep_id AS "sweepId", floor(extract(epoch FROM k.complete_through))::bigint AS "recentFrom",

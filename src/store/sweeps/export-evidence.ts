@@ -39,11 +39,7 @@ export interface StoredProofs {
 export const rowsAtATime = 1_000;
 
 /** Runs `work` on one snapshot: a sweep that ends meanwhile, or an erasure, shows in all parts of it or in none. */
-export async function withProofs<T>(
-  db: Database,
-  advertiserId: bigint,
-  work: (proofs: StoredProofs) => Promise<T>,
-): Promise<T> {
+export async function withProofs<T>(db: Database, advertiserId: bigint, work: (proofs: StoredProofs) => Promise<T>) {
   return await db.transaction(async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const [row] = await tx.query<{ at: Date; applications: number; evidence: string[] }>(

@@ -54,12 +54,7 @@ export interface SweepProgress {
 type PageCounts = Readonly<Record<'received' | 'added' | 'changed', number>>;
 
 /** Records the progress of a page and returns the resulting events. The first page that is recorded also inserts the sweep's row. */
-export async function saveProgress(
-  tx: Queryable,
-  page: SweepPage,
-  progress: SweepProgress,
-  counts: PageCounts,
-): Promise<ApplicationEvent[]> {
+export async function saveProgress(tx: Queryable, page: SweepPage, progress: SweepProgress, counts: PageCounts) {
   const { advertiserId, sweep } = page;
   const { cursor, ended, evidence, dropped, added, lacked, unreadable } = progress;
   // In this order: ranges and lacked ids refer to the sweep's row.
@@ -245,12 +240,7 @@ async function markAbsent(tx: Queryable, sweepKey: readonly bigint[], isProven: 
  * Ends the certificates that cover these ids, because the source had hidden one of them. The next recheck may issue new ones. It has to
  * begin anew: a sweep that is under way may have closed the range of a hidden id, and would not ask there again. So these are dropped.
  */
-export async function endCertificates(
-  db: Database,
-  advertiserId: bigint,
-  ids: readonly bigint[],
-  reason: string,
-): Promise<void> {
+export async function endCertificates(db: Database, advertiserId: bigint, ids: readonly bigint[], reason: string) {
   // A sweep that ends at the same time rewrites rows of coverage: the lane lock keeps either from missing the other's change.
   await db.transaction(
     async (tx) => {
@@ -289,12 +279,7 @@ export function dropSweeps(where: string): string {
 }
 
 /** Records on a sweep's row why it has stopped; the next recorded answer clears the reason. */
-export async function noteStop(
-  db: Queryable,
-  advertiserId: bigint | null,
-  sweepId: bigint,
-  reason: string,
-): Promise<void> {
+export async function noteStop(db: Queryable, advertiserId: bigint | null, sweepId: bigint, reason: string) {
   const sql = `UPDATE intake.sweeps SET reason = $3 WHERE advertiser_id = $1 AND sweep_id = $2 AND state = 'running'`;
   await db.query(sql, [advertiserId, sweepId, reason]);
 }
@@ -307,11 +292,7 @@ export interface Ticket {
   readonly at: Date;
 }
 
-export async function takeTickets(
-  db: Queryable,
-  count: number,
-  sequence: 'request_seq' | 'sweep_seq' = 'request_seq',
-): Promise<Ticket[]> {
+export async function takeTickets(db: Queryable, count: number, sequence: 'request_seq' | 'sweep_seq' = 'request_seq') {
   const sql = `SELECT nextval($2::text::regclass) AS seq, clock_timestamp() AS at FROM generate_series(1, $1::int)`;
   return await db.query<Ticket>(sql, [count, `intake.${sequence}`]);
 }
