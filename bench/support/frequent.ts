@@ -19,7 +19,7 @@ import {
   loadRecentFrom,
   loadSyncStates,
 } from '../../src/store/sweeps/continue-sweep.ts';
-import { confirmCursors, raiseCursor } from '../../src/store/sweeps/cursors.ts';
+import { confirmCursors, raiseCursor } from '../../src/store/sweeps/sweeps.ts';
 
 const frequent: Record<string, (db: Queryable, advertiserId: bigint) => Promise<unknown>> = {
   'the status': loadAdvertiserStatus,

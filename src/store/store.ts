@@ -51,19 +51,9 @@ import { countStaleDays, markAllDays, repairTallies } from './reports/counts.ts'
 import { loadHistory } from './reports/history.ts';
 import { loadAdvertiserStatus } from './reports/status.ts';
 import * as sweepStates from './sweeps/continue-sweep.ts';
-import { confirmCursors } from './sweeps/cursors.ts';
 import { loadAuditedProof } from './sweeps/evidence.ts';
 import { loadCurrentProof, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
-import {
-  endCertificates,
-  loadCertificates,
-  loadVerdict,
-  noteStop,
-  pruneSweeps,
-  type Ticket,
-  takeTickets,
-} from './sweeps/sweeps.ts';
-import { resolveUnreadable, saveUnreadable } from './sweeps/unreadable.ts';
+import * as sweeps from './sweeps/sweeps.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Derives person keys and tombstones. Must stay the same for as long as the data is kept. */
@@ -143,13 +133,13 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     sweeps: {
       ...bind([db], {
-        noteStop,
-        prune: pruneSweeps,
+        noteStop: sweeps.noteStop,
+        prune: sweeps.pruneSweeps,
         loadUnfinished: sweepStates.loadUnfinished,
         dropUnfinished: sweepStates.dropUnfinished,
       }),
-      begin: coalesce<void, Ticket>((calls) => takeTickets(db, calls.length, 'sweep_seq')),
-      takeTicket: coalesce<void, Ticket>((calls) => takeTickets(db, calls.length)),
+      begin: coalesce<void, sweeps.Ticket>((calls) => sweeps.takeTickets(db, calls.length, 'sweep_seq')),
+      takeTicket: coalesce<void, sweeps.Ticket>((calls) => sweeps.takeTickets(db, calls.length)),
       loadSyncState: coalesce((asked: Parameters<typeof sweepStates.loadSyncStates>[1]) =>
         sweepStates.loadSyncStates(db, asked),
       ),
@@ -160,17 +150,21 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         loadOpenRanges: sweepStates.loadOpenRanges,
         loadAuditPlace: sweepStates.loadAuditPlace,
         findHidden: sweepStates.findHidden,
-        endCertificates,
-        saveUnreadable,
-        resolveUnreadable,
+        endCertificates: sweeps.endCertificates,
+        saveUnreadable: sweeps.saveUnreadable,
+        resolveUnreadable: sweeps.resolveUnreadable,
       }),
-      confirmCursor: coalesce((ids: readonly bigint[]) => confirmCursors(db, ids)),
+      confirmCursor: coalesce((ids: readonly bigint[]) => sweeps.confirmCursors(db, ids)),
     },
 
     decisions: bind([db], decisions),
 
     evidence: {
-      ...bind([db], { loadCertificates, loadAudited: loadAuditedProof, loadCurrent: loadCurrentProof }),
+      ...bind([db], {
+        loadCertificates: sweeps.loadCertificates,
+        loadAudited: loadAuditedProof,
+        loadCurrent: loadCurrentProof,
+      }),
       withProofs: <T>(advertiserId: bigint, work: (proofs: StoredProofs) => Promise<T>) =>
         withProofs(db, advertiserId, work),
     },
@@ -336,7 +330,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     // In transactions, which turn jit off: without them `intake status` takes 2.5 s on a stock Postgres 15 instead of 0.6 s.
     reports: {
       loadStatus: () => db.transaction((tx) => loadAdvertiserStatus(tx)),
-      loadVerdict: (advertiserId: bigint | null) => db.transaction((tx) => loadVerdict(tx, advertiserId)),
+      loadVerdict: (advertiserId: bigint | null) => db.transaction((tx) => sweeps.loadVerdict(tx, advertiserId)),
       loadHistory: (now: Date) => db.transaction((tx) => loadHistory(tx, now)),
       ...bind([db], { repairTallies, markAllDays, countStaleDays }),
     },

@@ -1,5 +1,4 @@
 // Loads what a sweep needs before its first request: ranges that were left open, where a poll begins, and which ids are stored.
-
 import type { KnownIds } from '../../domain/coverage/coverage.ts';
 import type { Covered } from '../../domain/coverage/position.ts';
 import { nearestPosition, type Position, rising, toRange } from '../../domain/coverage/position.ts';
@@ -19,10 +18,7 @@ export interface UnfinishedSweep extends Sweep {
 }
 
 /** Identifies a sweep to continue. A sweep of another range is another sweep. */
-export interface SweepKey extends ReadRange, Pick<Sweep, 'purpose'> {
-  readonly advertiserId: bigint;
-  readonly lane: Lane;
-}
+export type SweepKey = ReadRange & Pick<Sweep, 'purpose'> & { readonly advertiserId: bigint; readonly lane: Lane };
 
 const matchesKey = `advertiser_id = $1 AND lane = $2 AND purpose = $3 AND axis = $4 AND low = $5 AND high IS NOT DISTINCT FROM $6`;
 const toValues = (key: SweepKey) => [key.advertiserId, key.lane, key.purpose, key.axis, key.low, key.high];
@@ -72,21 +68,17 @@ export interface SyncState {
   readonly pages: KnownPages | null;
 }
 
-/** True for applications `a` that the source should show. */
-const isExpected = `a.absent_since IS NULL AND a.missing_since IS NULL AND a.erased_at IS NULL`;
-
-/** The same with those that are only absent: a source that shows nothing at all makes every application absent. */
+/** True for applications `a` that are not missing. A source that shows nothing at all makes every application absent. */
 const isNotMissing = `a.missing_since IS NULL AND a.erased_at IS NULL`;
+/** True for applications `a` that the source should show. */
+const isExpected = `a.absent_since IS NULL AND ${isNotMissing}`;
 
 /** Most ids that are known as unreadable at once. A source that fails for more is in trouble, and its sweeps find them again. */
 const mostUnreadable = 500;
 
 /** The next expected id below `id`, at which a sweep begins: late applications may still appear between the two. */
-const olderThan = (
-  id: string,
-  advertiser: string,
-  isMeant = isExpected,
-) => `(SELECT a.application_id FROM intake.applications a
+const olderThan = (id: string, advertiser: string, isMeant = isExpected) => `(
+  SELECT a.application_id FROM intake.applications a
   WHERE a.advertiser_id = ${advertiser} AND a.application_id < ${id} AND ${isMeant} ORDER BY a.application_id DESC LIMIT 1)`;
 
 /**
@@ -117,14 +109,11 @@ export async function loadSyncStates(
   asked: readonly { readonly advertiserId: bigint | null; readonly lagMs: number }[],
 ): Promise<SyncState[]> {
   const rows = await db.query<
-    Pick<SyncState, 'afterDate' | 'covered' | 'contradicted' | 'latenessMs' | 'pages'> & {
-      pollFrom: bigint | null;
-      lifelines: bigint[];
-      unreadable: bigint[] | null;
-      accepted: bigint[] | null;
-      due: bigint[] | null;
-      unfinished: { purpose: 'live' | 'recheck'; axis: 'id' | 'date'; low: string; high: string | null }[];
-    }
+    Omit<SyncState, 'pollFrom' | 'unfinished' | Ids> &
+      Record<Ids, bigint[]> & {
+        pollFrom: bigint | null;
+        unfinished: { purpose: 'live' | 'recheck'; axis: 'id' | 'date'; low: string; high: string | null }[];
+      }
   >(
     `SELECT nullif(v.learned, '{}') AS pages, c.after_date AS "afterDate", poll.poll_from AS "pollFrom",
        coalesce(${latenessMs}::float8, 0) AS "latenessMs",
@@ -158,8 +147,9 @@ export async function loadSyncStates(
      CROSS JOIN LATERAL (
        SELECT CASE WHEN c.after_id IS NOT NULL THEN coalesce(aged.application_id, recent.id, c.after_id) END AS poll_from) AS poll
      CROSS JOIN LATERAL (
-       SELECT array_agg(u.application_id) AS unreadable, array_agg(u.application_id) FILTER (WHERE u.accepted_at IS NOT NULL) AS accepted,
-         array_agg(u.application_id) FILTER (WHERE u.next_at <= now()) AS due
+       SELECT coalesce(array_agg(u.application_id), '{}') AS unreadable,
+         coalesce(array_agg(u.application_id) FILTER (WHERE u.accepted_at IS NOT NULL), '{}') AS accepted,
+         coalesce(array_agg(u.application_id) FILTER (WHERE u.next_at <= now()), '{}') AS due
        FROM (SELECT * FROM intake.unreadable WHERE advertiser_id = asked.advertiser_id ORDER BY next_at LIMIT ${mostUnreadable}) AS u) AS unread
      ORDER BY asked.nth`,
     columnsOf(asked, 'advertiserId', 'lagMs'),
@@ -177,9 +167,8 @@ export async function loadSyncStates(
   }));
 }
 
-function toPositions(ids: readonly bigint[] | null): Position[] {
-  return (ids ?? []).map(nearestPosition).sort(rising);
-}
+type Ids = 'lifelines' | 'unreadable' | 'accepted' | 'due';
+const toPositions = (ids: readonly bigint[]) => ids.map(nearestPosition).sort(rising);
 
 /** How many stored applications of a range the source should show. */
 export async function countListed(db: Queryable, advertiserId: bigint | null, { low, high }: Covered): Promise<number> {
@@ -217,10 +206,10 @@ export async function loadAuditPlace(
        SELECT (SELECT application_id FROM intake.applications WHERE advertiser_id = $1 ORDER BY application_id LIMIT 1) AS low,
          (SELECT after_id FROM intake.cursors WHERE advertiser_id = $1) AS high
      )
-     SELECT application_id FROM intake.applications, ends
-     WHERE advertiser_id = $1 AND application_id >= ends.low + ((ends.high - ends.low) * $2::float8)::bigint AND application_id <= ends.high
-       AND missing_since IS NULL AND absent_since IS NULL AND erased_at IS NULL
-     ORDER BY application_id LIMIT $3`,
+     SELECT a.application_id FROM intake.applications a, ends
+     WHERE a.advertiser_id = $1 AND a.application_id >= ends.low + ((ends.high - ends.low) * $2::float8)::bigint
+       AND a.application_id <= ends.high AND ${isExpected}
+     ORDER BY a.application_id LIMIT $3`,
     [advertiserId, random, size + 2],
   );
   const ids = rows.map((row) => nearestPosition(row.application_id));

@@ -1,17 +1,18 @@
-// The tables of sweeps: the sweeps, their open ranges, and the certificates of what they closed (coverage).
+// The tables of sweeps: the sweeps, their open ranges, the certificates of what they closed (coverage), and the cursors: how far a list has
+// been read, and when that was last confirmed.
 
 import type { Conclusion, SweepEnd } from '../../domain/coverage/certificate.ts';
 import { type Covered, withRange } from '../../domain/coverage/position.ts';
 import type { LackingId } from '../../domain/coverage/question.ts';
+import { newestIds, toCursor } from '../../domain/cursor.ts';
 import type { Verdict } from '../../domain/evidence/explain.ts';
 import type { ExportedCertificate, LineBody } from '../../domain/evidence/record.ts';
 import { SweepDropped } from '../../domain/trouble.ts';
 import { laneLock, type WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
 import { columnsOf, type Database, pipeline, type Queryable } from '../postgres/database.ts';
-import { raiseCursor } from './cursors.ts';
+import type { Columns } from '../schema/rows.ts';
 import { appendEvidence, pruneEvidence } from './evidence.ts';
-import { healUnreadable, saveUnreadable } from './unreadable.ts';
 
 export type SweepPurpose = 'live' | 'recheck' | 'backfill';
 
@@ -52,40 +53,54 @@ export interface SweepProgress {
 }
 
 type PageCounts = Readonly<Record<'received' | 'added' | 'changed', number>>;
+type SweepPage = WriteContext & { readonly sweep: Sweep };
 
-/** Records the progress of a page and returns the resulting events. The first page that is recorded also inserts the sweep's row. */
+/**
+ * Records the progress of a page and returns the resulting events. The first page that is recorded also inserts the sweep's row. Throws if
+ * the sweep was dropped meanwhile (endCertificates), and the transaction rolls back.
+ */
 export async function saveProgress(tx: Queryable, page: SweepPage, progress: SweepProgress, counts: PageCounts) {
   const { advertiserId, sweep } = page;
   const { cursor, ended, evidence, dropped, added, lacked, unreadable } = progress;
+  const key = [advertiserId, sweep.sweepId];
   // In this order: ranges and lacked ids refer to the sweep's row.
-  await pipeline([
+  const [saved] = await pipeline([
     saveSweep(tx, page, progress, counts),
-    dropRanges(tx, page, dropped),
-    addRanges(tx, page, added),
-    saveLacked(tx, page, lacked),
+    dropped.length > 0 &&
+      tx.query(`DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND low = ANY ($3::bigint[])`, [
+        ...key,
+        dropped,
+      ]),
+    added.length > 0 &&
+      tx.query(
+        `INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence)
+         SELECT $1, $2, r.low, r.high, r.state, r.evidence::jsonb
+         FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS r (low, high, state, evidence)`,
+        [...key, ...columnsOf(added, 'low', 'high', 'state', 'evidence')],
+      ),
+    // Counts the answers that lacked an id: the second one shows that it is gone.
+    lacked.length > 0 &&
+      tx.query(
+        `INSERT INTO intake.lacked (advertiser_id, sweep_id, application_id, gone)
+         SELECT $1, $2, id, false FROM unnest($3::bigint[]) AS id
+         ON CONFLICT (advertiser_id, sweep_id, application_id) DO UPDATE SET gone = true`,
+        [...key, lacked.map(({ id }) => id)],
+      ),
     saveUnreadable(tx, advertiserId, unreadable),
-    cursor === null ? null : raiseCursor(tx, advertiserId, cursor),
+    cursor !== null && raiseCursor(tx, advertiserId, cursor),
   ]);
+  if (saved.length === 0) throw new SweepDropped();
   const events = ended === null ? [] : await endSweep(tx, page, ended);
   if (evidence.length > 0) await appendEvidence(tx, advertiserId, sweep.sweepId, evidence);
   if (evidence.length > 0 && ended !== null) await pruneEvidence(tx, advertiserId);
   return events;
 }
 
-type SweepPage = WriteContext & { readonly sweep: Sweep };
-
-/** Writes the sweep's row. Throws if the sweep was dropped meanwhile (endCertificates), and the transaction rolls back. */
-async function saveSweep(
-  tx: Queryable,
-  { advertiserId, lease, sweep: { sweepId, purpose, axis, low, high, startedAt } }: SweepPage,
-  { facts, bytes, ended }: SweepProgress,
-  { received, added, changed }: PageCounts,
-): Promise<void> {
+async function saveSweep(tx: Queryable, page: SweepPage, { facts, bytes, ended }: SweepProgress, counts: PageCounts) {
+  const { sweepId, purpose, axis, low, high, startedAt } = page.sweep;
   const { certificate = null, risk = null, reason = null } = ended ?? {};
   const state = ended === null ? 'running' : ended.openRanges > 0 ? 'open' : 'closed';
-  // Only a sweep that goes on needs its facts. They can hold the id and the date of an application that is erased later.
-  const now = [state, certificate, risk, reason, ended ? '{}' : facts, received, added, changed, bytes];
-  const rows = await tx.query(
+  return await tx.query(
     `INSERT INTO intake.sweeps AS s (advertiser_id, sweep_id, lane, purpose, axis, low, high, started_at, state, certificate, risk, reason,
        facts, received, added, changed, bytes, last_progress_at, ended_at, requests)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, now(), CASE WHEN $10::text IS NOT NULL THEN now() END, 1)
@@ -94,38 +109,24 @@ async function saveSweep(
        last_progress_at = excluded.last_progress_at, ended_at = excluded.ended_at, requests = s.requests + excluded.requests, received = s.received + excluded.received,
        added = s.added + excluded.added, changed = s.changed + excluded.changed, bytes = s.bytes + excluded.bytes
      WHERE s.state = 'running' RETURNING 1`,
-    [advertiserId, sweepId, lease.lane, purpose, axis, low, high, startedAt, ...now],
-  );
-  if (rows.length === 0) throw new SweepDropped();
-}
-
-async function dropRanges(tx: Queryable, page: SweepPage, dropped: readonly bigint[]): Promise<void> {
-  if (dropped.length === 0) return;
-  await tx.query(`DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND low = ANY ($3::bigint[])`, [
-    page.advertiserId,
-    page.sweep.sweepId,
-    dropped,
-  ]);
-}
-
-async function addRanges(tx: Queryable, page: SweepPage, added: readonly SweepRange[]): Promise<void> {
-  if (added.length === 0) return;
-  await tx.query(
-    `INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence)
-     SELECT $1, $2, r.low, r.high, r.state, r.evidence::jsonb
-     FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS r (low, high, state, evidence)`,
-    [page.advertiserId, page.sweep.sweepId, ...columnsOf(added, 'low', 'high', 'state', 'evidence')],
-  );
-}
-
-/** Counts the answers that lacked an id: the second one shows that it is gone. */
-async function saveLacked(tx: Queryable, page: SweepPage, lacked: readonly LackingId[]): Promise<void> {
-  if (lacked.length === 0) return;
-  await tx.query(
-    `INSERT INTO intake.lacked (advertiser_id, sweep_id, application_id, gone)
-     SELECT $1, $2, id, false FROM unnest($3::bigint[]) AS id
-     ON CONFLICT (advertiser_id, sweep_id, application_id) DO UPDATE SET gone = true`,
-    [page.advertiserId, page.sweep.sweepId, lacked.map(({ id }) => id)],
+    [
+      ...[
+        page.advertiserId,
+        sweepId,
+        page.lease.lane,
+        purpose,
+        axis,
+        low,
+        high,
+        startedAt,
+        state,
+        certificate,
+        risk,
+        reason,
+      ],
+      // Only a sweep that goes on needs its facts. They can hold the id and the date of an application that is erased later.
+      ...[ended ? '{}' : facts, counts.received, counts.added, counts.changed, bytes],
+    ],
   );
 }
 
@@ -133,10 +134,7 @@ async function saveLacked(tx: Queryable, page: SweepPage, lacked: readonly Lacki
 async function endSweep(tx: Queryable, page: SweepPage, ended: SweepEnd): Promise<ApplicationEvent[]> {
   const { advertiserId, sweep } = page;
   const key = [advertiserId, sweep.sweepId];
-  if (sweep.axis === 'id' && ended.certificate !== 'unproven') {
-    await healUnreadable(tx, advertiserId, sweep);
-    await healGaps(tx, page);
-  }
+  if (sweep.axis === 'id' && ended.certificate !== 'unproven') await heal(tx, advertiserId, sweep);
   await tx.query(
     `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND ($3 OR (state = 'stuck' AND low = high))`,
     [...key, ended.openRanges === 0],
@@ -154,8 +152,15 @@ async function endSweep(tx: Queryable, page: SweepPage, ended: SweepEnd): Promis
   return events;
 }
 
-/** Closes gaps inside this sweep's range that sweeps left which began earlier. */
-async function healGaps(tx: Queryable, { advertiserId, sweep }: SweepPage): Promise<void> {
+/** Forgets the unreadable ids and closes the gaps of earlier sweeps that this one has read. What it could not read is among its ranges. */
+async function heal(tx: Queryable, advertiserId: bigint, { sweepId, low, high, startedAt }: Sweep): Promise<void> {
+  await tx.query(
+    `DELETE FROM intake.unreadable u WHERE advertiser_id = $1 AND application_id >= $3 AND ($4::bigint IS NULL OR application_id <= $4)
+       AND u.since < $5
+       AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = $2
+         AND r.low <= u.application_id AND (r.high IS NULL OR r.high >= u.application_id))`,
+    [advertiserId, sweepId, low, high, startedAt],
+  );
   await tx.query(
     `WITH healed AS (
        DELETE FROM intake.ranges r USING intake.sweeps s
@@ -166,7 +171,7 @@ async function healGaps(tx: Queryable, { advertiserId, sweep }: SweepPage): Prom
      UPDATE intake.sweeps s SET state = 'closed' WHERE s.advertiser_id = $1 AND s.sweep_id IN (SELECT sweep_id FROM healed)
        AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = $1 AND r.sweep_id = s.sweep_id
          AND (r.sweep_id, r.low) NOT IN (SELECT sweep_id, low FROM healed))`,
-    [advertiserId, sweep.sweepId, sweep.low, sweep.high],
+    [advertiserId, sweepId, low, high],
   );
 }
 
@@ -174,12 +179,10 @@ async function healGaps(tx: Queryable, { advertiserId, sweep }: SweepPage): Prom
  * Replaces the coverage of the sweep's range. Coverage of other ids stays, and so does a doubt from a sweep that began after this one;
  * otherwise that doubt would be lost until the next recheck. The lane lock keeps sweeps of the two lanes from ending at the same time.
  */
-async function recordCoverage(
-  tx: Queryable,
-  { advertiserId, sweep: { sweepId, low, high, startedAt } }: SweepPage,
-  { certificate, risk, reason }: Conclusion,
-  completeThrough: Date,
-): Promise<void> {
+async function recordCoverage(tx: Queryable, page: SweepPage, ended: Conclusion, completeThrough: Date): Promise<void> {
+  const { advertiserId, sweep } = page;
+  const { sweepId, low, high, startedAt } = sweep;
+  const { certificate, risk, reason } = ended;
   const before = await loadCertificates(tx, advertiserId);
   const issued = { low, high, certificate, risk, reason, sweepId, startedAt, completeThrough, last: null };
   const later = before.filter((row) => row.sweepId > sweepId && row.risk === 'doubt');
@@ -195,6 +198,69 @@ async function recordCoverage(
       ...columnsOf(after, 'low', 'high', 'certificate', 'risk', 'reason'),
       ...columnsOf(after, 'startedAt', 'completeThrough', 'sweepId', 'last'),
     ],
+  );
+}
+
+/** When an unreadable id is requested again: after a minute, twice as long after each failure, a day at most. */
+const nextAt = (tries: string) => `now() + least(power(2, least(${tries}, 20)), 1440) * interval '1 minute'`;
+
+export async function saveUnreadable(
+  tx: Queryable,
+  advertiserId: bigint,
+  ids: readonly { readonly id: bigint; readonly reason: string }[],
+): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.query(
+    `INSERT INTO intake.unreadable AS u (advertiser_id, application_id, reason, next_at)
+     SELECT $1, f.id, f.reason, ${nextAt('0')} FROM unnest($2::bigint[], $3::text[]) AS f (id, reason)
+     ON CONFLICT (advertiser_id, application_id) DO UPDATE
+       SET reason = excluded.reason, tries = u.tries + 1, next_at = ${nextAt('u.tries')}`,
+    [advertiserId, ...columnsOf(ids, 'id', 'reason')],
+  );
+}
+
+/** Records that the source serves an id again. Whether it has an application with this id, its answer has shown. */
+export async function resolveUnreadable(db: Queryable, advertiserId: bigint, id: bigint): Promise<void> {
+  await db.query(`DELETE FROM intake.unreadable WHERE advertiser_id = $1 AND application_id = $2`, [advertiserId, id]);
+}
+
+/** Raises the cursor to the newest stored id up to `through` (toCursor). It never moves back, and is not written when nothing changed. */
+export async function raiseCursor(tx: Queryable, advertiserId: bigint, through: bigint): Promise<void> {
+  const newest = await tx.query<Columns<'applications', 'application_id'> & { after_id: bigint | null }>(
+    `SELECT a.application_id, (SELECT after_id FROM intake.cursors WHERE advertiser_id = $1) AS after_id
+     FROM intake.applications a WHERE advertiser_id = $1 AND application_id <= $2 ORDER BY application_id DESC LIMIT ${newestIds}`,
+    [advertiserId, through],
+  );
+  const cursor = toCursor(newest[0]?.after_id ?? null, newest.map((row) => row.application_id).reverse());
+  if (cursor === null) return;
+  await tx.query(
+    `INSERT INTO intake.cursors AS c (advertiser_id, after_id, after_date, as_of)
+     VALUES ($1, $2, (SELECT submitted_at FROM intake.applications
+       WHERE advertiser_id = $1 AND submitted_at <= now() ORDER BY submitted_at DESC LIMIT 1), now())
+     ON CONFLICT (advertiser_id) DO UPDATE
+       SET after_id = excluded.after_id, after_date = excluded.after_date, as_of = excluded.as_of
+       WHERE c.after_id < excluded.after_id OR c.after_date IS DISTINCT FROM excluded.after_date`,
+    [advertiserId, cursor],
+  );
+}
+
+/**
+ * Confirms that these cursors are still current after polls that found nothing to move them. One statement for any number of advertisers.
+ * An account that has no cursor yet, because it has no application or only one with a high id (toCursor), gets a cursor before the first
+ * id, so that its polls are visible as well. With one application this needs a sweep by ids: a poll would otherwise read what SYNC_START
+ * leaves out.
+ */
+export async function confirmCursors(db: Queryable, advertiserIds: readonly bigint[]): Promise<void> {
+  await db.query(
+    `WITH confirmed AS (
+       UPDATE intake.cursors SET as_of = now() WHERE advertiser_id = ANY ($1::bigint[]) RETURNING advertiser_id
+     )
+     INSERT INTO intake.cursors (advertiser_id, after_id, as_of)
+     SELECT id, 0, now() FROM (SELECT unnest($1::bigint[]) EXCEPT SELECT advertiser_id FROM confirmed) AS unread (id)
+     WHERE (SELECT count(*) FROM (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = id ORDER BY a.application_id LIMIT 2) AS few)
+       < CASE WHEN EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = id AND k.axis = 'id') THEN 2 ELSE 1 END
+     ON CONFLICT (advertiser_id) DO NOTHING`,
+    [advertiserIds],
   );
 }
 
@@ -297,24 +363,21 @@ export async function takeTickets(db: Queryable, count: number, sequence: 'reque
   return await db.query<Ticket>(sql, [count, `intake.${sequence}`]);
 }
 
-/** How long ended sweeps are kept: long enough for the charts and for questions about last month. */
-const keptMs = 90 * 86_400_000;
-
 /**
- * Deletes ended sweeps that began longer ago, at most `limit` per call; returns how many. Sweeps with open ranges or evidence, sweeps that
- * coverage refers to, and the newest sweep of each advertiser stay.
+ * Deletes ended sweeps that began 90 days ago, at most `limit` per call; returns how many. That is long enough for the charts and for
+ * questions about last month. Sweeps with open ranges or evidence, that coverage refers to, and the newest of each advertiser stay.
  */
 export async function pruneSweeps(db: Queryable, limit = 10_000): Promise<number> {
   const rows = await db.query(
     `DELETE FROM intake.sweeps WHERE ctid = ANY (ARRAY(
        SELECT s.ctid FROM intake.sweeps s
-       WHERE s.state IN ('closed', 'dropped') AND s.started_at < now() - $1 * interval '1 millisecond'
+       WHERE s.state IN ('closed', 'dropped') AND s.started_at < now() - interval '90 days'
          AND NOT EXISTS (SELECT 1 FROM intake.ranges r WHERE r.advertiser_id = s.advertiser_id AND r.sweep_id = s.sweep_id)
          AND NOT EXISTS (SELECT 1 FROM intake.coverage c WHERE c.advertiser_id = s.advertiser_id AND c.sweep_id = s.sweep_id)
          AND NOT EXISTS (SELECT 1 FROM intake.evidence e WHERE e.advertiser_id = s.advertiser_id AND e.sweep_id = s.sweep_id)
          AND s.sweep_id < (SELECT max(n.sweep_id) FROM intake.sweeps n WHERE n.advertiser_id = s.advertiser_id)
-       LIMIT $2)) RETURNING 1`,
-    [keptMs, limit],
+       LIMIT $1)) RETURNING 1`,
+    [limit],
   );
   return rows.length;
 }

@@ -14,8 +14,7 @@ import {
 import { claimLeases, type Lane, type Lease, releaseLeases, renewLease } from '../../../src/store/accounts/leases.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
 import { loadUnfinished } from '../../../src/store/sweeps/continue-sweep.ts';
-import { confirmCursors } from '../../../src/store/sweeps/cursors.ts';
-import { endCertificates, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
+import { confirmCursors, endCertificates, takeTickets } from '../../../src/store/sweeps/sweeps.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import { claimLease, takeLease } from '../../support/leases.ts';
 import { testPrivacyKey } from '../../support/processes/syncing.ts';
