@@ -64,7 +64,7 @@ export const blobLife: readonly Transition<BlobState>[] = [
     from: [null],
     to: 'damaged',
     when: 'verify finds an object that no row names, or bytes without a row are to be dropped and something refers to them',
-    by: ['files/verify-blobs.ts adoptBlob', 'files/delete-blobs.ts dropUnneeded'],
+    by: ['files/verify-blobs.ts adoptBlob', 'files/blobs.ts dropUnneeded'],
   },
   {
     from: [null, 'deleting', ...living],
@@ -82,19 +82,19 @@ export const blobLife: readonly Transition<BlobState>[] = [
     from: [null, ...living, 'deleting'],
     to: 'deleting',
     when: 'the person is erased, the prefill lapses, a download has lost its claim after its put, or the bytes were last announced or linked a day ago; and nothing else refers to them',
-    by: ['files/delete-blobs.ts dropUnneeded'],
+    by: ['files/blobs.ts dropUnneeded'],
   },
   {
     from: [null],
     to: 'deleting',
     when: 'verify finds a resume where earlier releases kept it',
-    by: ['files/delete-blobs.ts dropEarlierResume'],
+    by: ['files/blobs.ts dropEarlierResume'],
   },
   {
     from: ['deleting'],
     to: null,
     when: 'the object is deleted, by the run that holds the token, or by a later one after it has expired; a day has passed since the bytes were announced, and no version of the object is kept',
-    by: ['files/delete-blobs.ts confirmDeletion'],
+    by: ['files/blobs.ts confirmDeletion'],
   },
 ];
 

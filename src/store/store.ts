@@ -23,9 +23,7 @@ import { loadVolatile } from './applications/volatile.ts';
 import { pruneEvents } from './events.ts';
 import * as extracts from './extract.ts';
 import * as blobs from './files/blobs.ts';
-import { loadFileFacts } from './files/claim-facts.ts';
 import * as completion from './files/complete-download.ts';
-import * as deletions from './files/delete-blobs.ts';
 import * as downloads from './files/download-queue.ts';
 import { markFetched } from './files/mark-infected.ts';
 import * as blobStore from './files/store-owner.ts';
@@ -41,7 +39,6 @@ import * as schema from './postgres/migrations.ts';
 import * as processes from './postgres/processes.ts';
 import { lapsePrefills } from './prefill/lapse.ts';
 import * as prefills from './prefill/prefills.ts';
-import { recordAudit } from './privacy/audit-log.ts';
 import * as decisions from './privacy/decisions.ts';
 import * as erasures from './privacy/erasure-jobs.ts';
 import { loadExport } from './privacy/export.ts';
@@ -217,7 +214,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         claim: downloads.claimDownloads,
         postpone: downloads.postponeDownload,
         loadWaiting: downloads.loadWaiting,
-        loadFacts: loadFileFacts,
+        loadFacts: downloads.loadFileFacts,
       }),
       ...bind([leaseDb], { renew: downloads.renewDownloads }),
       async bringForward() {
@@ -261,15 +258,15 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     deletions: {
       ...bind([db], {
-        hasDueDeletes: deletions.hasDueDeletes,
-        beginDueDeletes: deletions.beginDueDeletes,
-        dropEarlierResume: deletions.dropEarlierResume,
-        loadLeft: deletions.loadLeft,
+        hasDueDeletes: blobs.hasDueDeletes,
+        beginDueDeletes: blobs.beginDueDeletes,
+        dropEarlierResume: blobs.dropEarlierResume,
+        loadLeft: blobs.loadLeft,
       }),
       drop: (advertiserId: bigint, hashes: readonly string[]) =>
-        retryOnConflict(() => db.transaction((tx) => deletions.dropUnneeded(tx, advertiserId, hashes))),
-      confirm: (token: string, deleted: readonly deletions.DeletedBlob[]) =>
-        retryOnConflict(() => deletions.confirmDeletion(db, token, deleted)),
+        retryOnConflict(() => db.transaction((tx) => blobs.dropUnneeded(tx, advertiserId, hashes))),
+      confirm: (token: string, deleted: readonly blobs.DeletedBlob[]) =>
+        retryOnConflict(() => blobs.confirmDeletion(db, token, deleted)),
     },
 
     files: {
@@ -278,7 +275,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     privacy: {
-      ...bind([db], { recordAudit }),
+      ...bind([db], { recordAudit: decisions.recordAudit }),
       ...bind([db, privacyKey], { loadKeyState }),
       findPerson: (advertiserId: bigint, sought: Sought) => findPerson({ ...keyed, advertiserId }, sought),
       loadExport: (advertiserId: bigint, id: bigint) => loadExport({ ...keyed, advertiserId }, id),

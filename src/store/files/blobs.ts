@@ -1,9 +1,40 @@
-// The table of blobs: bytes are announced before they are put, and stored once a download is completed.
-import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
+// The table of blobs: bytes are announced before they are put, stored once a download is completed, and deleted without a network call inside
+// a transaction. A delete takes four steps:
+//
+//   1. drop     an unreferenced blob becomes `deleting`; an infected one stays `infected`. Nobody holds a token yet.
+//   2. begin    one transaction: the row gets a token and the time at which it expires.
+//   3. delete   the caller deletes the object. No transaction is open, so no server timeout can release a lock in the middle.
+//   4. confirm  one transaction, by the token: sets `deleted_at`. Until a day after the announcement the object is deleted again and again,
+//               since a put may end late. Then a `deleting` row goes, unless the store keeps versions: the status tells it until they are gone.
+//
+// Why this never deletes an object that an attachment refers to. A download announces its bytes before it puts them (`announceBlobs`): one
+// statement writes the blob's row and the download's sha256. A prefill does the same. The lock on the row leaves four orders.
+//
+// - The announcement comes before drop, which locks the row, looks for references in a later statement, and finds it.
+// - It comes between drop and begin: it sets the row back to `writing`, and begin no longer chooses it.
+// - It comes between begin and confirm: it finds the token and answers `deleting`. Nothing is put; the download waits and asks again.
+// - It comes after confirm. The store had answered the delete before confirm, so the put creates a new object.
+//
+// A flag may be lifted while the infected blob is being deleted. A new announcement waits for confirm; downloads that had announced the same
+// bytes before lose their claims (mark-infected.ts), since their object may be gone. Where a flag comes during a put, the process that
+// completes the download clears the token, and the next run deletes again.
+//
+// The process may die, be paused, or get no answer, and the store deletes later. The token expires 10 s after the longest time that a delete
+// may take. Then the next run deletes again, or an announcement takes the row over. The confirm of the first finds that; its caller checks
+// whether the object exists, and if not, the files that refer to it are fetched again.
+import { hash, randomUUID } from 'node:crypto';
+import { type BlobFacts, type Deleted, toBlobKey } from '../../domain/blob.ts';
+import { isBefore } from '../postgres/clock.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { isBeingDeleted, isOrphan } from './delete-blobs.ts';
 import type { Claim } from './download-queue.ts';
+
+const deleteMs = 20_000;
+/** How long a token is valid. The store is assumed not to carry out a delete that was given up, once the token has expired. */
+const tokenMs = deleteMs + 10_000;
+
+/** True while a delete of blob `b`'s object may be running. */
+export const isBeingDeleted = isBefore('b.delete_until', tokenMs);
 
 /**
  * What to do with announced bytes: `put` them; drop them, because they are `infected` or the claim is `lost`; or wait, because the object
@@ -71,6 +102,66 @@ export async function announceBlobs(db: Queryable, announcements: readonly BlobA
   return announcements.map((_, at) => answers.get(at) ?? 'lost');
 }
 
+/** Blobs whose objects the holder of the token deletes. */
+export interface BegunDelete {
+  readonly token: string;
+  /** The holder gives up after this time, counted from before it asked for the token. */
+  readonly withinMs: number;
+  readonly blobs: readonly DeletableBlob[];
+}
+
+export interface DeletableBlob extends BlobFacts {
+  readonly advertiserId: bigint;
+  readonly key: string;
+}
+
+/** A blob whose object is deleted. */
+export type DeletedBlob = DeletableBlob & Pick<Deleted, 'keptVersions'>;
+
+const returned = `b.advertiser_id AS "advertiserId", b.sha256, b.size_bytes::float8 AS "sizeBytes", b.key`;
+
+/**
+ * True of a blob `b` that a run has to delete: not yet deleted, or deleted less than a day after it was announced, since a put may have ended
+ * later. It is deleted again every 30 s for ten minutes, then ever more rarely. The first line is the condition of the index blobs_to_delete.
+ */
+const isToBeDeleted = `(b.state = 'infected' AND (b.deleted_at IS NULL OR b.deleted_at - b.intended_at < interval '1 day') OR b.state = 'deleting')
+  AND (b.deleted_at IS NULL OR b.deleted_at > now()
+    OR b.deleted_at < now() - least(greatest(interval '30 seconds', b.deleted_at - b.intended_at - interval '10 minutes'), interval '6 hours'))`;
+
+/** No delete of it was begun since it is due. Those come first: many that the store refuses would keep others waiting. */
+const isUntried = `b.delete_until IS NULL`;
+
+/** True while bytes are left to be deleted, also where another run holds their tokens: it may have failed. */
+export async function hasDueDeletes(db: Queryable): Promise<boolean> {
+  const rows = await db.query(`SELECT 1 FROM intake.blobs b WHERE ${isToBeDeleted} LIMIT 1`);
+  return rows.length > 0;
+}
+
+/** Begins to delete what is due, of any advertiser. Empty when there is nothing to do. */
+export async function beginDueDeletes(db: Queryable, limit: number): Promise<BegunDelete> {
+  const token = randomUUID();
+  const blobs = await db.query<DeletableBlob>(
+    `WITH chosen AS MATERIALIZED (
+       SELECT b.advertiser_id, b.sha256 FROM intake.blobs b WHERE ${isToBeDeleted}
+         AND (NOT EXISTS (SELECT 1 FROM intake.blobs b WHERE ${isToBeDeleted} AND ${isUntried}) OR ${isUntried})
+         AND ${isBeingDeleted} IS NOT TRUE
+       LIMIT ${limit} FOR UPDATE SKIP LOCKED)
+     UPDATE intake.blobs b SET delete_token = $1::uuid, delete_until = now() + interval '${tokenMs} milliseconds' FROM chosen
+     WHERE b.advertiser_id = chosen.advertiser_id AND b.sha256 = chosen.sha256
+     RETURNING ${returned}`,
+    [token],
+  );
+  return { token, withinMs: deleteMs, blobs };
+}
+
+/** True where an attachment, an earlier version, a prefill or a download that has announced it refers to blob `b`. $1 is the advertiser. */
+const inAttachment = `EXISTS (SELECT 1 FROM intake.attachments a WHERE a.advertiser_id = $1 AND a.sha256 = b.sha256)`;
+const inVersion = `EXISTS (SELECT 1 FROM intake.attachment_versions v WHERE v.advertiser_id = $1 AND v.sha256 = b.sha256)`;
+const inPrefill = `EXISTS (SELECT 1 FROM intake.prefills p WHERE p.advertiser_id = $1 AND p.resume_sha256 = b.sha256)`;
+const inDownload = `EXISTS (SELECT 1 FROM intake.downloads d WHERE d.advertiser_id = $1 AND d.sha256 = b.sha256)`;
+/** True of an orphan: nothing refers to it, and it is neither infected nor being deleted. Written so that Postgres can use anti-joins. */
+export const isOrphan = `b.advertiser_id = $1 AND b.state NOT IN ('infected', 'deleting') AND NOT ${inAttachment} AND NOT ${inVersion} AND NOT ${inPrefill} AND NOT ${inDownload}`;
+
 /** Hashes of announced bytes that nothing refers to any more. They may have been put. */
 export async function loadForgotten(db: Queryable, advertiserId: bigint): Promise<string[]> {
   const rows = await db.query<Columns<'blobs', 'sha256'>>(
@@ -78,4 +169,86 @@ export async function loadForgotten(db: Queryable, advertiserId: bigint): Promis
     [advertiserId],
   );
   return rows.map((row) => row.sha256);
+}
+
+/**
+ * Leaves an object that earlier releases kept under another key to `beginDueDeletes`. Its sha256 is not known: that of the key takes its
+ * place.
+ */
+export async function dropEarlierResume(db: Queryable, advertiserId: bigint, key: string): Promise<number> {
+  const rows = await db.query(
+    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, delete_token, intended_at)
+     VALUES ($1, $2, 0, $3, 'deleting', gen_random_uuid(), to_timestamp(0)) ON CONFLICT DO NOTHING RETURNING 1`,
+    [advertiserId, hash('sha256', key), key],
+  );
+  return rows.length;
+}
+
+/**
+ * Leaves bytes to `beginDueDeletes` that nothing refers to and no download has announced, without a grace period; in a transaction, which
+ * may be the one that removes the references. A missing row is inserted, so that the same bytes cannot be put unnoticed meanwhile. An
+ * infected one stays so, and is detected if its bytes return. A run that is deleting one of them loses its token: it may be too early for a
+ * put, so the next run deletes once the token has expired. Returns how many stay, because something refers to them.
+ */
+export async function dropUnneeded(tx: Queryable, advertiserId: bigint, unsorted: readonly string[]): Promise<number> {
+  const hashes = [...new Set(unsorted)].toSorted();
+  await tx.query(
+    `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state)
+     SELECT $1, b.sha256, 0, b.key, 'damaged' FROM unnest($2::text[], $3::text[]) AS b (sha256, key) ON CONFLICT DO NOTHING`,
+    [advertiserId, hashes, hashes.map((sha256) => toBlobKey(advertiserId, sha256))],
+  );
+  await tx.query(
+    `SELECT 1 FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) ORDER BY sha256 FOR UPDATE`,
+    [advertiserId, hashes],
+  );
+  // A separate statement: one that also takes the lock would not see what was committed while it waited for the lock.
+  const needed = await tx.query<Columns<'blobs', 'sha256'>>(
+    `SELECT sha256 FROM intake.blobs b WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state <> 'infected'
+       AND (${inAttachment} OR ${inVersion} OR ${inPrefill} OR ${inDownload})`,
+    [advertiserId, hashes],
+  );
+  await tx.query(
+    `UPDATE intake.blobs b SET state = CASE WHEN b.state = 'infected' THEN b.state ELSE 'deleting' END, delete_token = gen_random_uuid(),
+       deleted_at = NULL WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND sha256 <> ALL ($3::text[])`,
+    [advertiserId, hashes, needed.map((row) => row.sha256)],
+  );
+  return needed.length;
+}
+
+/** How many of these bytes are still to be deleted, and how many versions the store keeps of the others. */
+export async function loadLeft(db: Queryable, advertiserId: bigint, hashes: readonly string[]) {
+  const [row] = await db.query<{ left: number; keptVersions: number }>(
+    `SELECT (count(*) FILTER (WHERE deleted_at IS NULL))::int AS left, coalesce(sum(kept_versions), 0)::int AS "keptVersions"
+     FROM intake.blobs WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state IN ('infected', 'deleting')`,
+    [advertiserId, hashes],
+  );
+  return row ?? { left: 0, keptVersions: 0 };
+}
+
+/** True of a deleted blob `b` that no announced put can bring back, and of which the store keeps no version. */
+const isOver = `(d.kept = 0 AND b.intended_at < now() - interval '1 day')`;
+
+/**
+ * Confirms that the objects are deleted, with the versions that the store keeps of them. Returns the blobs whose token this run no longer
+ * holds, and those that were flagged while this statement waited for their row: the next run deletes them again.
+ */
+export async function confirmDeletion(db: Queryable, token: string, deleted: readonly DeletedBlob[]) {
+  const rows = await db.query<Columns<'blobs', 'advertiser_id' | 'sha256'>>(
+    `WITH d AS MATERIALIZED (
+       SELECT * FROM unnest($1::bigint[], $2::text[], $3::int[]) AS d (advertiser_id, sha256, kept)
+     ), gone AS (
+       DELETE FROM intake.blobs b USING d
+       WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND b.delete_token = $4 AND b.state = 'deleting' AND ${isOver}
+       RETURNING b.advertiser_id, b.sha256
+     ), emptied AS (
+       UPDATE intake.blobs b SET delete_until = NULL, deleted_at = now(), kept_versions = d.kept FROM d
+       WHERE b.advertiser_id = d.advertiser_id AND b.sha256 = d.sha256 AND (b.state <> 'deleting' OR NOT ${isOver})
+         AND b.delete_token = $4 AND (b.state = 'infected' OR ${isBeingDeleted})
+       RETURNING b.advertiser_id, b.sha256
+     )
+     SELECT * FROM gone UNION ALL SELECT * FROM emptied`,
+    [...columnsOf(deleted, 'advertiserId', 'sha256', 'keptVersions'), token],
+  );
+  const confirmed = new Set(rows.map((row) => `${row.advertiser_id} ${row.sha256}`));
+  return deleted.filter((blob) => !confirmed.has(`${blob.advertiserId} ${blob.sha256}`));
 }

@@ -1,5 +1,5 @@
 // Marks bytes that the source has flagged as infected (P8). No attachment or prefill of the advertiser may keep them readable, now or later.
-// The row of an infected blob stays, so that the same bytes are detected if they return; delete-blobs.ts begins the deletion of the
+// The row of an infected blob stays, so that the same bytes are detected if they return; blobs.ts begins the deletion of the
 // object. When no flag is left on the bytes, they are freed and fetched again.
 import { toBlobKey } from '../../domain/blob.ts';
 import { infectedResume } from '../../domain/prefill.ts';
@@ -7,7 +7,7 @@ import { type ApplicationEvent, appendEvents, type ChangedRow, toEvents } from '
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 import { lockHolders } from './blobs.ts';
-import type { FileFacts } from './claim-facts.ts';
+import type { FileFacts } from './download-queue.ts';
 import { takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments, replaceBytes } from './ready.ts';
 

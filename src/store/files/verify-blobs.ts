@@ -5,8 +5,7 @@ import { nightMs, type UnreadBytes } from '../../domain/reread.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { lockHolders } from './blobs.ts';
-import { isOrphan } from './delete-blobs.ts';
+import { isOrphan, lockHolders } from './blobs.ts';
 import { takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments } from './ready.ts';
 

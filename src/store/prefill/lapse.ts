@@ -1,6 +1,6 @@
 // Ends prefills that were not redeemed, and those of erased persons. Personal data is removed from the row at once, with the reference to
 // the resume; the row, or its count, stays for the funnel report.
-import { dropUnneeded } from '../files/delete-blobs.ts';
+import { dropUnneeded } from '../files/blobs.ts';
 import { isAhead } from '../postgres/clock.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';

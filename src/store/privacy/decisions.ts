@@ -1,11 +1,11 @@
 // Decisions of an operator about what the source no longer shows or cannot show. A decision is recorded in the audit log and in the evidence
-// of the current proof. Nothing is erased by it; the next recheck no longer expects these ids.
+// of the current proof. Nothing is erased by it; the next recheck no longer expects these ids. The audit log also tells of erasures, exports
+// and other actions. It holds ids, kinds and counts only, so that a reader of a row needs no access to personal data.
 import { type Decision, toDecisionBody, toIdList } from '../../domain/evidence/record.ts';
 import { laneLock } from '../accounts/leases.ts';
 import { appendEvents } from '../events.ts';
 import type { Database, Queryable, Transaction } from '../postgres/database.ts';
 import { appendEvidence, loadAuditedProof } from '../sweeps/evidence.ts';
-import { recordAudit } from './audit-log.ts';
 
 /** What an operator may decide about: ids, and since when they are gone or cannot be read. */
 export interface Undecided {
@@ -81,5 +81,24 @@ async function decide(
       return ids.length;
     },
     laneLock(advertiserId, 'live'),
+  );
+}
+
+export interface AuditEntry {
+  readonly advertiserId: bigint;
+  readonly action: 'erase' | 'export' | 'url' | 'retry' | 'quarantine' | 'accept';
+  /** Null where the action was about several applications, or none. */
+  readonly applicationId: bigint | null;
+  /** User and machine, or the maintenance task. */
+  readonly by: string;
+  /** No personal data: ids, kinds, states, counts. */
+  readonly facts: Readonly<Record<string, string | number | boolean | null>>;
+}
+
+/** Records an action, in the transaction of that action where it has one. */
+export async function recordAudit(db: Queryable, entry: AuditEntry): Promise<void> {
+  await db.query(
+    `INSERT INTO intake.audit_log (advertiser_id, action, application_id, by, facts) VALUES ($1, $2, $3, $4, $5::jsonb)`,
+    [entry.advertiserId, entry.action, entry.applicationId, entry.by, JSON.stringify(entry.facts)],
   );
 }

@@ -8,7 +8,7 @@ import { type ApplicationEvent, appendEvents } from '../events.ts';
 import { renewTombstones, setTombstones, toTombstone } from '../gate.ts';
 import type { Account } from '../person-key.ts';
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
-import { recordAudit } from './audit-log.ts';
+import { recordAudit } from './decisions.ts';
 import { erasePerson, type FoundPerson, findPerson, isAged } from './find-and-erase.ts';
 
 export interface ErasureRequest {

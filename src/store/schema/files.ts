@@ -48,7 +48,7 @@ export const blobs = dataTable(
     delete_until: at(),
   },
   (t) => [
-    // The condition matches the queries of store/files/delete-blobs.ts.
+    // The condition matches the queries of store/files/blobs.ts.
     index('blobs_to_delete')
       .on(t.advertiser_id)
       .where(

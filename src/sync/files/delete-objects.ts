@@ -1,5 +1,5 @@
 // Deletes objects from the blob store: infected ones, orphans, and those of erased persons and lapsed prefills. Rows in the database decide
-// what may be deleted and prevent a put of equal bytes meanwhile (store/files/delete-blobs.ts).
+// what may be deleted and prevent a put of equal bytes meanwhile (store/files/blobs.ts).
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore, Deleted } from '../../domain/blob.ts';
 import { Trouble } from '../../domain/trouble.ts';
@@ -122,7 +122,7 @@ export function startDeletion(
     readonly openBlobs: (signal: AbortSignal) => Promise<BlobStore>;
     /** Called after each failed run with its error, and with null once nothing is left to delete. */
     readonly onTrouble?: (error: unknown) => void;
-    /** The token of a run that died expires after 30 s (store/files/delete-blobs.ts): the next run is still within a minute. */
+    /** The token of a run that died expires after 30 s (store/files/blobs.ts): the next run is still within a minute. */
     readonly everyMs?: number;
   },
   signal: AbortSignal,

@@ -11,8 +11,8 @@ import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { DescribedAnswer, describeFile } from '../../source/parse/file-description.ts';
 import type { parseScreens } from '../../source/parse/screen.ts';
-import type { FileFacts, Twin } from '../../store/files/claim-facts.ts';
 import type { CompletedState, Completion, StoredFile } from '../../store/files/complete-download.ts';
+import type { FileFacts, Twin } from '../../store/files/download-queue.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface DownloadDeps {

@@ -1,5 +1,5 @@
 // Erases a person: deletes the rows at once, then the files. What was on its way meets the tombstones, or has lost its claim; the object of
-// an upload that ends late is deleted again (store/files/delete-blobs.ts). The job is in the database, so the same command or any worker
+// an upload that ends late is deleted again (store/files/blobs.ts). The job is in the database, so the same command or any worker
 // can finish an interrupted erasure.
 import type { BlobStore } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';

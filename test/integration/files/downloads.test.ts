@@ -3,19 +3,19 @@ import { createSecretKey, hash, randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import type { Attachment } from '../../../src/domain/application.ts';
 import type { Lease } from '../../../src/store/accounts/leases.ts';
-import { loadFileFacts } from '../../../src/store/files/claim-facts.ts';
+import { beginDueDeletes, dropUnneeded } from '../../../src/store/files/blobs.ts';
 import {
   type CompletedClaim,
   type Completion,
   completeDownloads,
   type StoredFile,
 } from '../../../src/store/files/complete-download.ts';
-import { beginDueDeletes, dropUnneeded } from '../../../src/store/files/delete-blobs.ts';
 import {
   type Claim,
   type ClaimRequest,
   claimDownloads,
   loadDueAdvertisers,
+  loadFileFacts,
   loadWaiting,
   postponeDownload,
   releaseDownloads,

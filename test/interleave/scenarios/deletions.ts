@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { toBlobKey } from '../../../src/domain/blob.ts';
-import { beginDueDeletes, dropEarlierResume } from '../../../src/store/files/delete-blobs.ts';
+import { beginDueDeletes, dropEarlierResume } from '../../../src/store/files/blobs.ts';
 import { adoptBlob } from '../../../src/store/files/verify-blobs.ts';
 import { deleteDue, deleteUnneeded } from '../../../src/sync/files/delete-objects.ts';
 import type { Actor, Program } from '../schedule.ts';
