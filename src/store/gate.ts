@@ -9,10 +9,7 @@ import { isAhead } from './postgres/clock.ts';
 import { columnsOf, type Queryable } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';
 
-/**
- * What a tombstone stands for: an application by its id, a quarantined element by its identity, an erasure request by its text; and, by its
- * id, that an application had an account or an address, which has a tombstone too.
- */
+/** What a tombstone stands for; `account` and `address`: by its id, that an application had one, which has a tombstone too. */
 export type Remembered = 'application' | 'quarantine' | 'request' | 'account' | 'address';
 
 /** The keyed hash of an erased id; without the key it does not reveal the id. */
@@ -34,10 +31,7 @@ export interface Person {
   readonly begunAt?: Date;
 }
 
-/**
- * The person whom an application names. What the source sent as a list or an object is only in its JSON. Members of other names may name
- * other people, such as referees.
- */
+/** Lists and objects are only in the JSON. Members of other names may name other people, such as referees. */
 export function toPerson({ id, jobSeekerId, email, raw }: PersonFacts): Person {
   return {
     applicationId: id,
@@ -255,10 +249,7 @@ export type KeyState = 'matches' | 'differs' | 'untried';
 /** Applications to search at each end for a person key, so that a start costs the same however many rows retention has emptied. */
 const mostLookedThrough = 100;
 
-/**
- * Recomputes person keys of the oldest and newest applications that name somebody, and the tombstones of the highest erased ids, and
- * compares them.
- */
+/** Recomputes person keys of the oldest and newest applications that name somebody, and the tombstones of the highest erased ids. */
 export async function loadKeyState(db: Queryable, privacyKey: KeyObject): Promise<KeyState> {
   const ends = (order: string) => `(SELECT e.job_seeker_id AS "jobSeekerId", e.email, e.person_key AS "personKey" FROM (
       SELECT * FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id

@@ -15,19 +15,13 @@ export interface Account {
 
 export type Keyed = Omit<Account, 'db'>;
 
-/**
- * From the jobseeker's account, or from the e-mail address where there is none; null where neither names anybody. A Buffer as key takes ten
- * times as long as a KeyObject.
- */
+/** By the account, or else by the address; null without both. A Buffer as key takes ten times as long as a KeyObject. */
 export function toPersonKey(of: Keyed, { jobSeekerId, email }: Pick<Application, 'jobSeekerId' | 'email'>) {
   // Placeholder ids name no account; otherwise all applications with one would be the same person.
   return toKey(of, toAccountId(jobSeekerId) ?? parseAddress(email ?? ''));
 }
 
-/**
- * Whether a row's key is made from its account or address. Earlier versions took placeholders for them, and their rows still have such keys.
- * A row of which an answer has taken both keeps the key of its person.
- */
+/** Earlier versions made keys of placeholders, too. A row of which an answer has taken account and address keeps its person's key. */
 export function isOwnKey(
   of: Keyed,
   row: Pick<Application, 'jobSeekerId' | 'email'> & { readonly personKey: string | null },

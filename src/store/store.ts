@@ -40,6 +40,7 @@ import * as processes from './postgres/processes.ts';
 import { lapsePrefills } from './prefill/lapse.ts';
 import * as prefills from './prefill/prefills.ts';
 import * as decisions from './privacy/decisions.ts';
+import { recordAudit } from './privacy/decisions.ts';
 import * as erasures from './privacy/erasure-jobs.ts';
 import { loadExport } from './privacy/export.ts';
 import { findPerson } from './privacy/find-and-erase.ts';
@@ -275,7 +276,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     privacy: {
-      ...bind([db], { recordAudit: decisions.recordAudit }),
+      ...bind([db], { recordAudit }),
       ...bind([db, privacyKey], { loadKeyState }),
       findPerson: (advertiserId: bigint, sought: Sought) => findPerson({ ...keyed, advertiserId }, sought),
       loadExport: (advertiserId: bigint, id: bigint) => loadExport({ ...keyed, advertiserId }, id),

@@ -96,10 +96,7 @@ export async function diffPage(
   return { fresh, changed, returned, strangers, writes, lacking, otherLane };
 }
 
-/**
- * The other copies of the ids on the page, and who is shown under the id of an erased application. An erased row does not say whose it was,
- * but the gate knows who it was not.
- */
+/** The other copies of the ids, and who is shown under an erased one's id: its row names nobody, but the gate knows who it was not. */
 async function findClaimants(account: Account, erased: readonly Application[], copies: readonly Application[]) {
   const gone = new Set(erased.map(({ id }) => id));
   const all = [...erased, ...copies];
@@ -194,10 +191,7 @@ async function loadVerdicts(db: Queryable, advertiserId: bigint, applications: r
 /** What surrounds the applications of a page. */
 export type Surroundings = Pick<PageDiff, 'otherLane' | 'lacking'>;
 
-/**
- * When application `a` was stored. A time in the future came from a wrong clock and counts as long ago. It is compared with
- * `clock_timestamp()` and not with `now()`, because another lane may have stored the row since this transaction began.
- */
+/** When `a` was stored; in the future: long ago. By the clock, not now(): another lane may have stored it since this transaction began. */
 const storedAt = `(CASE WHEN a.first_seen_at > clock_timestamp() THEN '-infinity' ELSE a.first_seen_at END)`;
 
 /**

@@ -194,10 +194,7 @@ export interface Replayed {
   readonly applicationId: bigint;
 }
 
-/**
- * Records which applications these elements became, so that an erasure finds them. Returns the applications whose elements still exist.
- * Deletes an element whose application has been erased.
- */
+/** Records what these elements became, so that an erasure finds them. Returns the applications whose elements still exist. */
 export async function resolveQuarantine(db: Queryable, advertiserId: bigint, replayed: readonly Replayed[]) {
   const ids = replayed.map((one) => one.applicationId);
   const rows = await db.query<NotNull<Columns<'quarantine', 'application_id'>>>(

@@ -23,10 +23,7 @@ export interface PageWrite extends Account {
   readonly events: ApplicationEvent[];
 }
 
-/**
- * Writes changed applications, and erases those that the gate stops by now. `stale` lists ids that are not written because a newer request
- * has seen them (P5).
- */
+/** Writes changes, and erases what the gate stops by now. `stale`: not written, because a newer request has seen these ids (P5). */
 export async function applyChanges(open: PageWrite, changed: readonly Application[]) {
   if (changed.length === 0) return { changed: 0, stale: [] };
   const { db: tx, advertiserId, page, events } = open;
@@ -221,10 +218,7 @@ const dropReplacedSql = `
   DELETE FROM intake.downloads d USING ${storedFiles}
   WHERE d.advertiser_id = $1 AND d.application_id = f.application_id AND d.kind = f.kind AND ${isReplaced('f')}`;
 
-/**
- * Revokes claims on the other files whose Hash has changed, without counting the attempt: the bytes in transfer may be those of an earlier
- * file. It does not reset the attempts: Hash may change with every page, and a file that does not exist would then never become missing.
- */
+/** The bytes in transfer may be an earlier file's. Attempts stay: Hash may change with every page, and no missing file would ever end. */
 const takeBackDoubtfulSql = `
   UPDATE intake.downloads d SET lease_token = NULL, leased_until = NULL, sha256 = NULL,
     attempts = d.attempts - (d.lease_token IS NOT NULL)::int
@@ -239,10 +233,7 @@ const loadAnnouncedSql = `
   WHERE f.has_virus AND d.sha256 IS NOT NULL AND d.sha256 IS DISTINCT FROM old.sha256
     AND old.uploaded_at IS NOT DISTINCT FROM f.uploaded_at`;
 
-/**
- * Queues a file again that is stored, or ended without bytes, and of which only Hash changed. The attachment keeps its state, and
- * complete-download.ts compares the bytes. Only these queue rows have an attachment that is not pending.
- */
+/** Of these only Hash changed: complete-download.ts compares the bytes. No other queue row has an attachment that is not pending. */
 const queueConfirmationsSql = `
   INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority)
   SELECT $1, f.application_id, f.kind, $4 FROM ${storedFiles}

@@ -1,5 +1,5 @@
-// The table of blobs: bytes are announced before they are put, stored once a download is completed, and deleted without a network call inside
-// a transaction. A delete takes four steps:
+// The table of blobs: bytes are announced before they are put, stored once a download is completed, and deleted without a network call
+// inside a transaction. A delete takes four steps:
 //
 //   1. drop     an unreferenced blob becomes `deleting`; an infected one stays `infected`. Nobody holds a token yet.
 //   2. begin    one transaction: the row gets a token and the time at which it expires.
@@ -34,12 +34,9 @@ const deleteMs = 20_000;
 const tokenMs = deleteMs + 10_000;
 
 /** True while a delete of blob `b`'s object may be running. */
-export const isBeingDeleted = isBefore('b.delete_until', tokenMs);
+const isBeingDeleted = isBefore('b.delete_until', tokenMs);
 
-/**
- * What to do with announced bytes: `put` them; drop them, because they are `infected` or the claim is `lost`; or wait, because the object
- * of the same bytes is being deleted (`deleting`).
- */
+/** `put` the announced bytes; drop them (`infected`, or the claim is `lost`); or wait: an object of equal bytes is being deleted. */
 export type AnnounceAnswer = 'put' | 'infected' | 'lost' | 'deleting';
 
 export interface BlobAnnouncement {
@@ -171,10 +168,7 @@ export async function loadForgotten(db: Queryable, advertiserId: bigint): Promis
   return rows.map((row) => row.sha256);
 }
 
-/**
- * Leaves an object that earlier releases kept under another key to `beginDueDeletes`. Its sha256 is not known: that of the key takes its
- * place.
- */
+/** Leaves an object that earlier releases kept under another key to `beginDueDeletes`, with the key's sha256 in place of its own. */
 export async function dropEarlierResume(db: Queryable, advertiserId: bigint, key: string): Promise<number> {
   const rows = await db.query(
     `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state, delete_token, intended_at)
@@ -228,10 +222,7 @@ export async function loadLeft(db: Queryable, advertiserId: bigint, hashes: read
 /** True of a deleted blob `b` that no announced put can bring back, and of which the store keeps no version. */
 const isOver = `(d.kept = 0 AND b.intended_at < now() - interval '1 day')`;
 
-/**
- * Confirms that the objects are deleted, with the versions that the store keeps of them. Returns the blobs whose token this run no longer
- * holds, and those that were flagged while this statement waited for their row: the next run deletes them again.
- */
+/** Returns the blobs whose token this run has lost, and those that were flagged meanwhile: the next run deletes them again. */
 export async function confirmDeletion(db: Queryable, token: string, deleted: readonly DeletedBlob[]) {
   const rows = await db.query<Columns<'blobs', 'advertiser_id' | 'sha256'>>(
     `WITH d AS MATERIALIZED (

@@ -27,10 +27,7 @@ export interface StoredFile extends FileDescription {
   readonly screens: ParsedScreens | null;
 }
 
-/**
- * `unchanged`: the bytes could not be fetched again to compare them, and the attachment stays as it was. `lost`: another worker has taken
- * the claim over. `unlinkable`: the blob to link to is no longer stored, or Hash is no longer trusted. In the last two nothing was written.
- */
+/** `unchanged`: not fetched again to compare. Nothing was written if `lost` to another worker, or `unlinkable`: blob or trust is gone. */
 export type CompletedState = 'stored' | FinalState | 'unchanged' | 'lost' | 'unlinkable';
 
 export interface CompletedClaim {
@@ -156,10 +153,7 @@ function isStored(completion: Completion): completion is StoredFile {
   return completion.kind === 'stored';
 }
 
-/**
- * The fence: deletes the queue rows that still have this worker's token; the claims of the others are lost. Applications are locked first
- * and in the order of ids, as pages lock them.
- */
+/** The fence: deletes the rows that still have this worker's token. Applications are locked first, in the order of ids, as by pages. */
 async function deleteClaimed(tx: Queryable, advertiserId: bigint, downloads: readonly CompletedClaim[]) {
   const rows = await tx.query<{ at: number }>(
     `WITH ended AS MATERIALIZED (
@@ -198,10 +192,7 @@ async function upsertPut(tx: Queryable, advertiserId: bigint, files: readonly St
   );
 }
 
-/**
- * Locks the row in hash_trust, so that linking a file and recording a contradiction cannot run at the same time. A linked blob counts as
- * announced.
- */
+/** Locks hash_trust: no contradiction is recorded while a file is linked. A linked blob counts as announced. */
 async function lockLinked(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<BlobStateRow[]> {
   const linked = files.filter(({ linkedBy }) => linkedBy !== null);
   if (linked.length === 0) return [];

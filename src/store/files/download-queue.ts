@@ -35,19 +35,13 @@ export interface ClaimRequest {
   readonly leaseMs: number;
 }
 
-/**
- * True where download `d` has no unexpired claim. An expiry further ahead than the longest claim was written before the clock was set back,
- * and counts as expired. Neither claim column is in an index, so a claim and its heartbeats update no index.
- */
+/** No claim holds download `d`. One too far ahead is from before the clock was set back. Claim columns have no index: a claim updates none. */
 export const isFree = `(d.leased_until IS NULL OR d.leased_until <= now() OR d.leased_until > now() + ${longestLease})`;
 
 /** True where download `d` could begin now. */
 export const isDue = `d.due_at <= now() AND ${isFree}`;
 
-/**
- * When the list of this advertiser was last read. A poll that ended unproven did not read what is new. A time in the future was written
- * before the clock was set back: it does not say when the list was read.
- */
+/** When this advertiser's list was last read. A poll that ended unproven did not read what is new; a time in the future says nothing. */
 export const listReadAt = (advertiserId: string) => `greatest(
   (SELECT c.as_of FROM intake.cursors c WHERE c.advertiser_id = ${advertiserId} AND NOT ${isAhead('c.as_of')}),
   (SELECT s.ended_at FROM intake.sweeps s
@@ -113,10 +107,7 @@ const toColumns = (claims: readonly Claim[]) => columnsOf(claims, 'advertiserId'
 const keyed = `unnest($1::bigint[], $2::bigint[], $3::text[], $4::uuid[]) AS c (advertiser_id, application_id, kind, token)
   WHERE d.advertiser_id = c.advertiser_id AND d.application_id = c.application_id AND d.kind = c.kind AND d.lease_token = c.token`;
 
-/**
- * Extends claims while their bytes are in transfer, unless another worker has taken them over. A row that another transaction locks is
- * skipped: it is being completed, or the next heartbeat extends it. Waiting for it while holding other rows could deadlock.
- */
+/** Skips rows that are locked: being completed, or extended by the next heartbeat. To wait while holding other rows could deadlock. */
 export async function renewDownloads(db: Queryable, claims: readonly Claim[], leaseMs: number): Promise<void> {
   await db.query(
     `UPDATE intake.downloads SET leased_until = now() + $5 * interval '1 millisecond'
@@ -125,10 +116,7 @@ export async function renewDownloads(db: Queryable, claims: readonly Claim[], le
   );
 }
 
-/**
- * Makes downloads due whose `due_at` was written before the clock was set back: those that wait although they have not failed, that failed
- * in the future, or that are claimed although they are not due. The others are not found, and wait longer by as much.
- */
+/** Makes downloads due that wait without a failure, or failed in the future, or are claimed undue: the clock was set back since. */
 export async function bringForward(db: Queryable): Promise<void> {
   await db.query(
     `UPDATE intake.downloads SET due_at = now() WHERE ctid = ANY (ARRAY(
@@ -175,10 +163,7 @@ export async function takeBackAnnounced(tx: Queryable, advertiserId: bigint, has
   );
 }
 
-/**
- * The queue of these advertisers: `waiting` counts all downloads, `notThere` those whose file the source does not have yet. `nextInMs` is
- * when the next of the others is due.
- */
+/** `waiting` counts all downloads, `notThere` those whose file the source does not have yet; `nextInMs`: when one of the others is due. */
 export async function loadWaiting(db: Queryable, advertisers: readonly bigint[]) {
   const [row] = await db.query<{ waiting: number; notThere: number; nextInMs: number | null }>(
     `SELECT count(*)::int AS waiting, (count(*) FILTER (WHERE trouble_kind = 'missing'))::int AS "notThere",
@@ -195,10 +180,7 @@ export async function notifyQueued(tx: Queryable, advertiserId: bigint): Promise
   await tx.query(`SELECT pg_notify('intake_downloads', $1::bigint::text)`, [advertiserId]);
 }
 
-/**
- * The ids, by name, of advertisers that have a due download and are neither halted nor paused. An empty queue costs one lookup, whatever
- * the number of advertisers; otherwise each advertiser and priority costs one index lookup.
- */
+/** Advertisers with a due download that are neither halted nor paused, by name. An empty queue costs one lookup, whatever their number. */
 export async function loadDueAdvertisers(db: Queryable, paused: readonly string[] = []): Promise<Map<string, bigint>> {
   const rows = await db.query<NotNull<Columns<'advertisers', 'name' | 'advertiser_id'>>>(
     `SELECT v.name, v.advertiser_id FROM intake.advertisers v

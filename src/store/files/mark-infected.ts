@@ -7,8 +7,7 @@ import { type ApplicationEvent, appendEvents, type ChangedRow, toEvents } from '
 import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 import { lockHolders } from './blobs.ts';
-import type { FileFacts } from './download-queue.ts';
-import { takeBackAnnounced } from './download-queue.ts';
+import { type FileFacts, takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments, replaceBytes } from './ready.ts';
 
 /** The bytes of flagged files of these applications: all that came of a flagged upload, also before its Hash has changed. */
@@ -36,10 +35,7 @@ export async function markFlagged(
   return [...recalled, ...(doubtful.length > 0 ? await unmark(tx, advertiserId, doubtful) : [])];
 }
 
-/**
- * Called when a claim was lost while its bytes were fetched. If the file was flagged meanwhile, these are flagged bytes, and they are
- * marked as infected. A flag on another upload than the fetched one does not apply to them.
- */
+/** Called when a claim was lost while its bytes were fetched: they are infected if the file was flagged meanwhile, in the same upload. */
 export async function markFetched(
   db: Database,
   { claim, uploadedAt }: Pick<FileFacts, 'claim' | 'uploadedAt'>,

@@ -73,10 +73,7 @@ export async function reopenAttachments(
 /** With the bytes that came, unless they are about to be written. */
 export type ReplacedBytes = Pick<Claim, 'applicationId' | 'kind'> & { readonly sha256?: string };
 
-/**
- * Other bytes came of the same upload: those that the attachment has become an earlier version, and the attachment is pending, or stays
- * flagged. The version has no Hash, because that of the earlier bytes is no longer known.
- */
+/** Other bytes came of the same upload: the ones before become an earlier version, without a Hash, because theirs is no longer known. */
 export async function replaceBytes(tx: Queryable, advertiserId: bigint, files: readonly ReplacedBytes[]) {
   if (files.length === 0) return;
   await tx.query(

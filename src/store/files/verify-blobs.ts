@@ -38,10 +38,7 @@ export function loadBlobs(db: Queryable, advertiserId: bigint): AsyncGenerator<B
   );
 }
 
-/**
- * A time in the future came from a wrong clock. It is set to now: otherwise bytes would stay unread, be kept as orphans, or be deleted again
- * until it has passed.
- */
+/** Sets times of a wrong clock to now: otherwise bytes would stay unread, or orphans be kept or deleted again, until they have passed. */
 export async function resetFutureTimes(db: Queryable, advertiserId: bigint): Promise<void> {
   await db.query(
     `UPDATE intake.blobs SET verified_at = least(verified_at, now()), intended_at = least(intended_at, now())
@@ -50,10 +47,7 @@ export async function resetFutureTimes(db: Queryable, advertiserId: bigint): Pro
   );
 }
 
-/**
- * The bytes of an advertiser's stored blobs, grouped by the number of nights in which they must be read. The last of these nights is one
- * night before the deadline, so that a night may fail. An empty blob counts as one byte, since it is read as well.
- */
+/** Bytes by the number of nights left to read them. The last is one night before the deadline: a night may fail. Empty blobs count as 1. */
 export async function loadBytesByNights(db: Queryable, advertiserId: bigint, withinMs: number): Promise<UnreadBytes[]> {
   return await db.query<UnreadBytes>(
     `SELECT greatest(1, floor((date_part('epoch', verified_at - now()) * 1000 + $2::float8) / $3::float8))::int AS nights,
@@ -150,10 +144,7 @@ export async function loadUnrepaired(db: Queryable, advertiserId: bigint): Promi
   return row?.unrepaired ?? 0;
 }
 
-/**
- * Marks deleted bytes that were found in the store, or of which it keeps versions, to be deleted again. If a run is deleting them now, its
- * confirmation marks them deleted; without a confirmation the next run deletes them.
- */
+/** Bytes that were found in the store, or of which it keeps versions, are deleted again, unless a run that deletes them now confirms it. */
 export async function markUndeleted(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
   await db.query(`UPDATE intake.blobs SET deleted_at = NULL WHERE advertiser_id = $1 AND sha256 = $2`, [
     advertiserId,

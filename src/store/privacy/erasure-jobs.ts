@@ -49,10 +49,7 @@ export async function beginErasure(
   );
 }
 
-/**
- * Erases stored applications that the gate stops, since the source shows them with an erased account or address. Each has a receipt. Nobody
- * asked to erase what names their former account or address.
- */
+/** Erases what the source shows with an erased account or address, each with a receipt, and nothing that names their former ones. */
 export async function eraseStopped(
   account: Account & { readonly events: ApplicationEvent[] },
   stopped: Iterable<{ readonly id: bigint }>,
@@ -134,10 +131,7 @@ export async function noteErasureTrouble(db: Queryable, job: ErasureJob, trouble
   );
 }
 
-/**
- * Closes a job whose files are deleted; `shared` counts files that stay because another person has the same bytes. The receipt no longer
- * names applications and files. Of two processes that finish a job, the second one gets the receipt of the first.
- */
+/** The receipt no longer names applications and files. Of two processes that finish a job, the second gets the receipt of the first. */
 export async function closeErasure(
   db: Queryable,
   { advertiserId, jobId }: ErasureJob,

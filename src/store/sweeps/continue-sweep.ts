@@ -81,10 +81,7 @@ const olderThan = (id: string, advertiser: string, isMeant = isExpected) => `(
   SELECT a.application_id FROM intake.applications a
   WHERE a.advertiser_id = ${advertiser} AND a.application_id < ${id} AND ${isMeant} ORDER BY a.application_id DESC LIMIT 1)`;
 
-/**
- * The lowest id of the first 5,000 applications submitted within this time. Ids follow dates roughly, so hardly any later one is lower, and
- * what it costs does not grow with what is stored.
- */
+/** The lowest of the first 5,000 ids submitted since: hardly any later one is lower, and the cost does not grow with what is stored. */
 const lowestSince = (advertiser: string, time: string, isMeant = 'true') => `(SELECT min(young.application_id) FROM (
   SELECT a.application_id FROM intake.applications a
   WHERE a.advertiser_id = ${advertiser} AND a.submitted_at > now() - ${time} AND ${isMeant}

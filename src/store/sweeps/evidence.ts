@@ -4,10 +4,7 @@ import type { LineBody } from '../../domain/evidence/record.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
-/**
- * Appends lines to the chain of a sweep: each names the hash of the line before it. The line of the sweep begins a chain. The certificates of
- * the sweep get the last hash. Returns whether there is a chain; it may have been pruned since.
- */
+/** Each line names the hash of the one before; certificates get the last. The sweep's line begins a chain; false where there is none. */
 export async function appendEvidence(
   tx: Queryable,
   advertiserId: bigint,

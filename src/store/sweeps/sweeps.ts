@@ -55,10 +55,7 @@ export interface SweepProgress {
 type PageCounts = Readonly<Record<'received' | 'added' | 'changed', number>>;
 type SweepPage = WriteContext & { readonly sweep: Sweep };
 
-/**
- * Records the progress of a page and returns the resulting events. The first page that is recorded also inserts the sweep's row. Throws if
- * the sweep was dropped meanwhile (endCertificates), and the transaction rolls back.
- */
+/** The first page also inserts the sweep's row. Throws, and rolls back, if the sweep was dropped meanwhile (endCertificates). */
 export async function saveProgress(tx: Queryable, page: SweepPage, progress: SweepProgress, counts: PageCounts) {
   const { advertiserId, sweep } = page;
   const { cursor, ended, evidence, dropped, added, lacked, unreadable } = progress;
@@ -328,10 +325,7 @@ export async function endCertificates(db: Database, advertiserId: bigint, ids: r
 const covers = (row: string) =>
   `EXISTS (SELECT 1 FROM unnest($2::bigint[]) AS id WHERE ${row}.low <= id AND (${row}.high IS NULL OR ${row}.high >= id))`;
 
-/**
- * Drops unfinished sweeps: deletes their ranges, lacked ids and evidence. Their rows stay as history, and the applications that they stored
- * stay.
- */
+/** Drops unfinished sweeps. Their rows stay as history, and so do the applications that they stored. */
 export function dropSweeps(where: string): string {
   return `WITH dropped AS (
        UPDATE intake.sweeps s SET state = 'dropped', facts = '{}', ended_at = now() WHERE ${where} AND state = 'running'
