@@ -56,28 +56,29 @@ export function toClaimant(application: PersonFacts): Person {
 
 export type PersonFacts = Pick<Application, 'id' | 'jobSeekerId' | 'email' | 'raw'>;
 
-/** By what a person can be told from another. */
-export function toNames({ accounts, addresses }: Pick<Person, 'accounts' | 'addresses'>) {
+/** By what a person is told from another, and found again. */
+export type Names = Pick<Person, 'accounts' | 'addresses'>;
+
+export function toNames({ accounts, addresses }: Names) {
   return {
     account: new Set(accounts.flatMap((id) => toAccountId(id) ?? [])),
     address: new Set(addresses.flatMap((text) => parseAddress(text) ?? [])),
   };
 }
 
-export function listKinds(person: Pick<Person, 'accounts' | 'addresses'>) {
+export function listKinds(person: Names) {
   const names = toNames(person);
   return (['account', 'address'] as const).filter((kind) => names[kind].size > 0);
 }
 
-/** By what these people are found again. What stands in the place of an address may be any word, which names nobody. */
-export function joinNames(people: readonly Pick<Person, 'accounts' | 'addresses'>[]) {
-  const accounts = people.flatMap((person) => person.accounts);
+/** What stands in the place of an address may be any word, which names nobody. */
+export function joinNames(people: readonly Names[]) {
   const addresses = people.flatMap((person) => person.addresses).filter((text) => parseAddress(text) !== null);
-  return { accounts: [...new Set(accounts)], addresses: [...new Set(addresses)] };
+  return { accounts: people.flatMap((person) => person.accounts), addresses };
 }
 
 /** The texts of the requests that would erase this person. */
-function toRequests({ accounts, addresses }: Pick<Person, 'accounts' | 'addresses'>): string[] {
+function toRequests({ accounts, addresses }: Names): string[] {
   const requests = [
     ...addresses.map((email) => toSoughtText({ by: 'address', email })),
     ...accounts.flatMap((id) => (toAccountId(id) === null ? [] : toSoughtText({ by: 'jobseeker', jobSeekerId: id }))),
@@ -174,19 +175,14 @@ export async function withoutErased(account: Account, applications: readonly App
 }
 
 /** Adds or renews tombstones. The time of a request's matters: a prefill that began before it is kept out. */
-export async function setTombstones(
-  { db, advertiserId }: Account,
-  jobId: string,
-  tombstones: readonly Buffer[],
-  future = false,
-): Promise<void> {
+export async function setTombstones(account: Account, jobId: string, tombstones: readonly Buffer[], future = false) {
   if (tombstones.length === 0) return;
-  await db.query(
+  await account.db.query(
     `INSERT INTO intake.erasures AS e (advertiser_id, tombstone, job_id, future)
      SELECT DISTINCT $1::bigint, t, $2::uuid, $4::bool FROM unnest($3::bytea[]) AS t
      ON CONFLICT (advertiser_id, tombstone) DO UPDATE
        SET job_id = excluded.job_id, erased_at = excluded.erased_at, future = e.future OR excluded.future`,
-    [advertiserId, jobId, tombstones, future],
+    [account.advertiserId, jobId, tombstones, future],
   );
 }
 
@@ -195,8 +191,8 @@ export interface ErasedPeople {
   readonly applicationIds: readonly bigint[];
   /** Identities of quarantined elements, in hex. */
   readonly identities: readonly string[];
-  /** The accounts and addresses of the applications and of the request. What else names one of them goes too, and is kept out. */
-  readonly names: Pick<Person, 'accounts' | 'addresses'>;
+  /** Of the applications and of the request. What else names one of them goes too, and is kept out. */
+  readonly names: Names;
   /** The applications whose accounts and addresses are among the names. */
   readonly people: readonly Person[];
 }
@@ -246,18 +242,14 @@ export async function renewTombstones({ db, advertiserId }: Account, sought: Buf
 /** Whether PRIVACY_KEY is the key that produced the stored person keys and tombstones. `untried`: none are stored. */
 export type KeyState = 'matches' | 'differs' | 'untried';
 
-/** Applications to search at each end for a person key, so that a start costs the same however many rows retention has emptied. */
-const mostLookedThrough = 100;
-
 /** Recomputes person keys of the oldest and newest applications that name somebody, and the tombstones of the highest erased ids. */
 export async function loadKeyState(db: Queryable, privacyKey: KeyObject): Promise<KeyState> {
+  // At each end only so many are searched: a start costs the same however many rows retention has emptied.
   const ends = (order: string) => `(SELECT e.job_seeker_id AS "jobSeekerId", e.email, e.person_key AS "personKey" FROM (
       SELECT * FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id
-      ORDER BY a.application_id ${order} LIMIT ${mostLookedThrough}) AS e
+      ORDER BY a.application_id ${order} LIMIT 100) AS e
     WHERE e.person_key IS NOT NULL AND num_nonnulls(e.job_seeker_id, e.email) > 0 LIMIT 5)`;
-  const people = await db.query<
-    Pick<Application, 'jobSeekerId' | 'email'> & { advertiserId: bigint; personKey: string }
-  >(
+  const people = await db.query<Parameters<typeof isOwnKey>[1] & { advertiserId: bigint }>(
     `SELECT v.advertiser_id AS "advertiserId", a.* FROM intake.advertisers v
      CROSS JOIN LATERAL (${ends('ASC')} UNION ALL ${ends('DESC')}) AS a LIMIT 500`,
   );

@@ -27,9 +27,8 @@ export function isAddressInJson(json: string, patterns: string): string {
 }
 
 /**
- * A sign that the part before the @ can have belongs to another address, except behind an @. Dots and quotes before an address, and what
- * follows it, are not part of it, unless they join it to a word. toBareAddress replaces Σ and İ as
- * isAddressIn does: their small letters depend on the database's locale.
+ * A sign that the part before the @ can have is another address's, except behind an @. Dots and quotes before it, and what follows, belong to
+ * it only where they join it to a word. toBareAddress replaces Σ and İ as isAddressIn does: their small letters depend on the locale.
  */
 export function toAddressPattern(email: string): string {
   const address = quote(toBareAddress(email)).replace('\\@', '\\s*(?:@|%40)\\s*');

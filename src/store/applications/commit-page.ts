@@ -28,9 +28,8 @@ export interface PageSummary {
 export type PageProgress = SweepProgress | { readonly audited: { readonly sweepId: bigint; readonly body: LineBody } };
 
 /**
- * Writes the page and the sweep's progress. `privacyKey` derives person keys. `progress` is null for a page that the sweep did not request:
- * its applications are stored, and the sweep stays as it is. `outdated`: the stored rows have changed since the diff was taken. Nothing was
- * written; the caller takes the diff again.
+ * `progress` is null for a page that the sweep did not request: its applications are stored, and the sweep stays as it is. `outdated`: the
+ * stored rows have changed since the diff was taken, and nothing was written; the caller takes the diff again.
  */
 export async function commitPage(
   db: Database,
@@ -109,9 +108,8 @@ async function insertNew(open: PageWrite, fresh: readonly Application[]): Promis
 }
 
 /**
- * Records how late an id below the cursor appeared: at least the time since the next higher id was stored, and at most its own age. A recheck
- * may read old applications for the first time (after SYNC_START); only those of the last day count. Polls and rechecks by id measure. Date
- * filters do not: an application that only they show is hidden, not late.
+ * How late an id below the cursor appeared: at least the time since the next higher one was stored, and at most its own age, a day in a
+ * recheck, which may read old ones first (SYNC_START). What only date filters show is hidden, not late.
  */
 async function noteLateness({ db, page }: PageWrite, fresh: readonly Application[]): Promise<void> {
   const { purpose, axis } = page.sweep ?? {};

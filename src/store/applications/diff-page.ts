@@ -132,9 +132,8 @@ async function chooseCopies(account: Account, { applications: first, shared }: R
 }
 
 /**
- * Whose the stored rows of these applications are. A row of which an answer has taken account and address is the person's of its key, who is
- * told by one of these applications, or else by the key in place of an account, which is nobody else's. Of a text of 16 MB, only what may
- * name somebody is read: a page has many ids.
+ * Whose the stored rows are. A row that an answer has emptied of account and address is told by its key: one of these applications has it, or
+ * the key stands for an account, which is nobody else's. Of a text of 16 MB only what may name somebody is read: a page has many ids.
  */
 export async function loadApplicants(account: Account, applications: readonly Application[]) {
   if (applications.length === 0) return new Map();
@@ -161,9 +160,8 @@ export async function loadApplicants(account: Account, applications: readonly Ap
 type Verdict = 'fresh' | 'erased' | 'changed' | 'returned' | 'unchanged';
 
 /**
- * One index lookup per id, and only one in all where nothing is stored between the page's lowest and highest id, as in a first load. LIMIT
- * keeps this plan: a plain join was planned as a hash of all rows of the advertiser (measured at 20,000 applications: 12.8 ms a page
- * instead of 1.7 ms). The verdicts are one value: a row for each would cost more than the comparison.
+ * One index lookup per id, and one in all where nothing is stored between the page's ends, as in a first load. LIMIT keeps this plan: a plain
+ * join was planned as a hash of the advertiser's rows (measured at 20,000: 12.8 ms a page, not 1.7). One value: rows would cost more.
  */
 async function loadVerdicts(db: Queryable, advertiserId: bigint, applications: readonly Application[]) {
   if (applications.length === 0) return [];
@@ -195,9 +193,8 @@ export type Surroundings = Pick<PageDiff, 'otherLane' | 'lacking'>;
 const storedAt = `(CASE WHEN a.first_seen_at > clock_timestamp() THEN '-infinity' ELSE a.first_seen_at END)`;
 
 /**
- * The stored ids in the requested ranges of these pages that they should show and do not, and whether the other lane runs; one statement for
- * any number of pages. Ids that were missing before the sweep began or that two of its answers have lacked are left out. Ids that another
- * sweep marked missing since then are included: the proof has to mention every application that was stored when the sweep began.
+ * The stored ids that these pages should show and do not, in one statement; not those that were missing before the sweep, or that two of its
+ * answers have lacked. Those that another sweep marked since are among them: the proof has to mention all that was stored when it began.
  */
 export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]): Promise<Surroundings[]> {
   const shown = pages.flatMap(({ applications }, at) => applications.map(({ id }) => ({ nth: at + 1, id })));

@@ -9,22 +9,22 @@ import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 import { learnVolatile, toContent, toDiffering } from './volatile.ts';
 
-/**
- * Stores rejected elements, unless they were erased or name an erased person. A repeated element raises its count, at most once per sweep.
- */
+/** Stores rejected elements, unless they were erased or name an erased person. A repeated one counts up, at most once per sweep. */
 export async function quarantine(account: Account, rejected: readonly Reject[], sweepId: bigint): Promise<number> {
   if (rejected.length === 0) return 0;
   const { db: tx, advertiserId } = account;
   const may = await mayStore(account, rejected.map(toPersonWithoutId));
-  await dropStopped(
-    account,
-    rejected.filter((_, at) => !may[at]),
-  );
-  const elements = await nameElements(
-    account,
-    sweepId,
-    rejected.filter((_, at) => may[at]),
-  );
+  const kept = rejected.filter((_, at) => may[at]);
+  await noteKeptOut(account, rejected.length - kept.length);
+  // What was stored of the others before goes.
+  const stopped = rejected.filter((_, at) => !may[at]).map((one) => one.identity);
+  if (stopped.length > 0)
+    await tx.query(
+      `DELETE FROM intake.quarantine
+       WHERE advertiser_id = $1 AND coalesce(identity, fingerprint) IN (SELECT decode(i, 'hex') FROM unnest($2::text[]) AS i)`,
+      [advertiserId, stopped],
+    );
+  const elements = await nameElements(account, sweepId, kept);
   const rows = elements.map((one) => ({ ...one, members: JSON.stringify(one.members) }));
   const stored = await tx.query(
     `INSERT INTO intake.quarantine AS q (advertiser_id, fingerprint, reason, raw, raw_text, members, person, identity, sweep_id)
@@ -70,17 +70,6 @@ function toPersonWithoutId({ raw, rawText, identity, application }: Reject): Per
       return [...findAddresses(json), ...(claimant?.addresses ?? [])];
     },
   };
-}
-
-/** Counts elements that the gate has stopped, and deletes what was stored of them before. */
-async function dropStopped(account: Account, stopped: readonly Reject[]): Promise<void> {
-  if (stopped.length === 0) return;
-  await noteKeptOut(account, stopped.length);
-  await account.db.query(
-    `DELETE FROM intake.quarantine
-     WHERE advertiser_id = $1 AND coalesce(identity, fingerprint) IN (SELECT decode(i, 'hex') FROM unnest($2::text[]) AS i)`,
-    [account.advertiserId, stopped.map((one) => one.identity)],
-  );
 }
 
 /** Members that may be volatile. Elements that differ in another one, which says who applied for what, are different. */
@@ -144,10 +133,9 @@ async function joinTwins(tx: Queryable, advertiserId: bigint, prints: ReadonlySe
   );
 }
 
-/** A quarantined element without its content. */
+/** A quarantined element without its content. Its id is the whole fingerprint: the source can make two with the same first digits. */
 export interface Quarantined {
   readonly advertiserId: bigint;
-  /** Its fingerprint in hex. Whole, because the source can make two elements with the same first digits. */
   readonly id: string;
   readonly reason: string;
   readonly seen: number;
@@ -212,15 +200,12 @@ export async function resolveQuarantine(db: Queryable, advertiserId: bigint, rep
   return new Set(rows.map((row) => row.application_id));
 }
 
-/** How long a resolved element is kept: long enough to compare it with its application. */
-const keptMs = 30 * 86_400_000;
-
-/** Deletes elements that were resolved long ago; returns how many. Unresolved elements are never deleted. */
+/** Deletes elements that were resolved 30 days ago, time enough to compare them with their applications; returns how many. */
 export async function pruneQuarantine(db: Queryable, limit = 10_000): Promise<number> {
   const rows = await db.query(
     `DELETE FROM intake.quarantine WHERE ctid = ANY (ARRAY(
-       SELECT ctid FROM intake.quarantine WHERE resolved_at < now() - $1 * interval '1 millisecond' LIMIT $2)) RETURNING 1`,
-    [keptMs, limit],
+       SELECT ctid FROM intake.quarantine WHERE resolved_at < now() - interval '30 days' LIMIT $1)) RETURNING 1`,
+    [limit],
   );
   return rows.length;
 }

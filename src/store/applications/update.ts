@@ -58,10 +58,7 @@ export async function applyChanges(open: PageWrite, changed: readonly Applicatio
   return { changed: announced.length, stale: [...stale] };
 }
 
-/**
- * Locks the rows and judges the changes. An answer is stale when the row, or a finished request of the other lane that covers the id, has a
- * higher request number. A change is "silent" when nothing differs but Hash and Href of attachments, and members that are volatile by now.
- */
+/** `stale`: a newer request has seen the id. `silent`: nothing differs but Hash and Href, and members that are volatile by now. */
 async function lockAndJudge(tx: Queryable, context: WriteContext, changed: readonly Application[]) {
   const ids = changed.map((a) => a.id);
   await lockApplications(tx, context.advertiserId, ids);
@@ -179,9 +176,8 @@ const keepVersionsSql = `
   WHERE old.state <> 'pending' AND old.state <> 'erased' AND ${isOtherFile('f')}`;
 
 /**
- * Another file, or a file whose flag was lifted or can be read again, starts over. A new flag ends the attachment as infected. Every other
- * attachment keeps its state, also one that is infected because of the same bytes elsewhere. A flag on another upload does not apply to the
- * stored bytes.
+ * Another file, or one whose flag was lifted or can be read again, starts over. A new flag ends the attachment as infected. Others keep their
+ * state, also infected ones because of the same bytes elsewhere. A flag on another upload does not apply to the stored bytes.
  */
 const mergeAttachmentsSql = `
   WITH page AS MATERIALIZED (SELECT * FROM ${pageFiles}), gone AS (

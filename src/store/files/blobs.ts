@@ -71,9 +71,8 @@ export const announceKnown = `ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
   RETURNING sha256, CASE WHEN b.state = 'infected' THEN 'infected' WHEN ${isBeingDeleted} THEN 'deleting' ELSE 'put' END AS answer`;
 
 /**
- * Announces bytes of one advertiser before they are put, so that the store holds no unknown bytes. It writes them to the table blobs, and
- * to the rows of their downloads, so that an erasure knows which bytes are in transfer. The commit does not wait for the disk: a database
- * crash may lose an announcement, and verify then finds the bytes in the store.
+ * Before bytes are put: the store holds no unknown bytes, and the row of the download tells an erasure which are in transfer. The commit does
+ * not wait for the disk: a crash of the database may lose an announcement, and verify then finds the bytes in the store.
  */
 export async function announceBlobs(db: Queryable, announcements: readonly BlobAnnouncement[]) {
   const advertiserId = announcements[0]?.claim.advertiserId ?? 0n;
@@ -179,10 +178,9 @@ export async function dropEarlierResume(db: Queryable, advertiserId: bigint, key
 }
 
 /**
- * Leaves bytes to `beginDueDeletes` that nothing refers to and no download has announced, without a grace period; in a transaction, which
- * may be the one that removes the references. A missing row is inserted, so that the same bytes cannot be put unnoticed meanwhile. An
- * infected one stays so, and is detected if its bytes return. A run that is deleting one of them loses its token: it may be too early for a
- * put, so the next run deletes once the token has expired. Returns how many stay, because something refers to them.
+ * Leaves bytes to `beginDueDeletes` that nothing refers to, in the transaction that may remove the references. A missing row is inserted, so
+ * that nobody puts the same bytes meanwhile. An infected one stays known. A run that is deleting one loses its token: it may be too early for
+ * a put, so the next run deletes once it has expired. Returns how many stay, because something refers to them.
  */
 export async function dropUnneeded(tx: Queryable, advertiserId: bigint, unsorted: readonly string[]): Promise<number> {
   const hashes = [...new Set(unsorted)].toSorted();

@@ -172,9 +172,7 @@ async function deleteClaimed(tx: Queryable, advertiserId: bigint, downloads: rea
 
 type BlobStateRow = Columns<'blobs', 'sha256' | 'state'>;
 
-/**
- * Also updates the size, which is 0 or wrong in a row without bytes, and clears `deleted_at`: the object of infected ones must be deleted.
- */
+/** Updates the size too, 0 or wrong in a row without bytes, and clears `deleted_at`: the object of infected ones must be deleted. */
 async function upsertPut(tx: Queryable, advertiserId: bigint, files: readonly StoredFile[]): Promise<BlobStateRow[]> {
   const blobs = files
     .filter(({ linkedBy }) => linkedBy === null)
@@ -213,10 +211,7 @@ async function lockLinked(tx: Queryable, advertiserId: bigint, files: readonly S
   return rows;
 }
 
-/**
- * Writes the ends of attachments: bytes, a final state, or infected bytes. If the bytes equal those of the previous version, there is no new
- * version: the previous version's row is deleted. Returns for how many of these Hash had changed.
- */
+/** If the bytes equal those of the previous version, its row is deleted: no new version. Returns for how many of these Hash had changed. */
 async function writeFiles(tx: Queryable, advertiserId: bigint, written: readonly Ended[]): Promise<number> {
   if (written.length === 0) return 0;
   const files = written.map(({ claim, completion, state }) => ({

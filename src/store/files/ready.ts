@@ -7,9 +7,8 @@ import type { Columns } from '../schema/rows.ts';
 import { type Claim, isFree, notifyQueued } from './download-queue.ts';
 
 /**
- * Sets or clears `ready_at` by the current states of the attachments, and returns the events. An application that is no longer ready gets
- * `application.changed`; an erased one is not touched. LIMIT keeps it at one index lookup per application: with NOT EXISTS it was planned
- * as three scans of all pending attachments (measured for 33 of 3,000 applications: 8 ms, with LIMIT 1.7 ms).
+ * Returns the events: one that is no longer ready gets `application.changed`. LIMIT keeps it at one index lookup per application: with NOT
+ * EXISTS it was planned as three scans of all pending attachments (measured for 33 of 3,000 applications: 8 ms, with LIMIT 1.7 ms).
  */
 export async function updateReady(tx: Queryable, advertiserId: bigint, ids: readonly bigint[]) {
   if (ids.length === 0) return [];
@@ -38,10 +37,8 @@ export async function lockApplications(tx: Queryable, advertiserId: bigint, ids:
 }
 
 /**
- * Reopens attachments of one advertiser: they become pending and queued, and their applications are no longer ready. A queued download
- * becomes due now, with all its attempts; a claimed one stays as it is, and so does an attachment whose state is no longer in `from`: the
- * caller chose them without a lock. An attachment whose bytes were lost keeps their sha256 until it has bytes again, so that the loss stays
- * visible. The caller appends the events.
+ * Attachments become pending and queued, due now with all attempts. A claimed download stays as it is, and so does a file that is no longer
+ * in `from`: the caller chose it without a lock. Where bytes were lost, sha256 stays until there are others, so that the loss is visible.
  */
 export async function reopenAttachments(
   tx: Queryable,

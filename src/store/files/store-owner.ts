@@ -11,9 +11,7 @@ const select = (where: string) =>
   `SELECT database_id || '@' || ${where} || d.oid AS "databaseId", identity, next_identity AS "nextIdentity", location
    FROM intake.blob_store, pg_database d WHERE d.datname = current_database()`;
 
-/**
- * What is recorded; null where this database has met no store yet. Its id says where it lives: a copy has another, a promoted replica not.
- */
+/** Null where this database has met no store yet. Its id says where it lives: a copy has another, a promoted replica not. */
 export async function loadRecordedStore(db: Queryable): Promise<RecordedStore | null> {
   const rows = db.query<RecordedStore>(select(cluster)).catch((error: unknown) => {
     // The server does not let this role call that function, or has none.

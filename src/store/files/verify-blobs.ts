@@ -87,9 +87,8 @@ export async function markSuspect(db: Queryable, advertiserId: bigint, sha256: s
 }
 
 /**
- * Records lost bytes. Attachments with these bytes are fetched again; earlier versions and resumes of prefills are lost, since the source
- * has no copy of them. Null when the blob is no longer `stored`: it was erased or infected since the caller read its row, or was never
- * completed.
+ * Records lost bytes: attachments are fetched again; earlier versions and resumes are lost, as the source has no copy of them. Null when the
+ * blob is no longer `stored`: it was erased or infected since the caller read its row, or was never completed.
  */
 export async function markDamaged(db: Database, advertiserId: bigint, sha256: string) {
   return await db.transaction(async (tx) => {

@@ -20,10 +20,7 @@ export interface ErasureRequest {
   readonly future?: boolean | undefined;
 }
 
-/**
- * Erases the rows of a person and leaves a job for the rest. Where nothing is stored, the job is closed at once; it is the receipt, and it
- * keeps out a prefill of the person that has already begun. Returns null where retention finds nothing more.
- */
+/** Where nothing is stored, the job is closed at once: the receipt also keeps out a prefill that has begun. Null: retention finds no more. */
 export async function beginErasure(
   db: Database,
   privacyKey: KeyObject,

@@ -7,6 +7,7 @@ import {
   type ErasedPeople,
   joinNames,
   listKinds,
+  type Names,
   type Person,
   type PersonFacts,
   rememberErased,
@@ -36,9 +37,8 @@ export interface FoundPerson extends ErasedPeople {
 }
 
 /**
- * True of a row that was stored before the time $2. The source's own date is not enough: with a wrong one, say of 1970, an application
- * would be erased on the day of its arrival, and its tombstone would keep it out after the source has corrected the date. A date in the
- * future is ignored.
+ * True of a row that was stored before the time $2. By the source's own date, say a wrong one of 1970, an application would be erased on its
+ * arrival, and kept out by its tombstone once the source has corrected the date. A date in the future is ignored.
  */
 export const isAged = {
   applications: `first_seen_at < $2::timestamptz AND (submitted_at IS NULL OR submitted_at < $2::timestamptz OR submitted_at > now())`,
@@ -70,10 +70,7 @@ function toSoughtColumn(sought: Sought): unknown {
   return sought.by === 'retention' ? sought.before : sought.applicationId;
 }
 
-/**
- * Searches for a person. With `lock`, the applications are locked until the end of the transaction. With `alone`, as for their age, nothing
- * goes along that only names the person of an application.
- */
+/** `lock`: the applications, until COMMIT. `alone`, as for their age: nothing goes along that only names an application's person. */
 export async function findPerson(
   account: Account,
   sought: Sought,
@@ -125,11 +122,11 @@ async function loadPeople({ db, advertiserId }: Account, ids: readonly bigint[])
   return rows.map(toPerson);
 }
 
-function toKeys(account: Account, { accounts, addresses }: FoundPerson['names']): string[] {
+function toKeys(account: Account, { accounts, addresses }: Names): string[] {
   return toPersonKeys(account, { accountIds: accounts, emails: addresses });
 }
 
-function listNames(people: readonly Person[], sought: Sought): FoundPerson['names'] {
+function listNames(people: readonly Person[], sought: Sought): Names {
   const { accounts, addresses } = joinNames(people);
   if (sought.by === 'jobseeker') accounts.push(sought.jobSeekerId);
   if (sought.by === 'address') addresses.push(sought.email);
@@ -140,7 +137,7 @@ function listNames(people: readonly Person[], sought: Sought): FoundPerson['name
 const isNamedIn = (text: string) =>
   `(cardinality($2::text[] || $3::text[]) > 0 AND (${isAccountInJson(text, '$2')} OR ${isAddressInJson(text, '$3')}))`;
 
-function toPatterns({ accounts, addresses }: FoundPerson['names']): string[][] {
+function toPatterns({ accounts, addresses }: Names): string[][] {
   return [accounts.flatMap((id) => toAccountId(id) ?? []).map(toAccountPattern), addresses.map(toAddressPattern)];
 }
 
@@ -155,7 +152,7 @@ const elementColumns = `encode(fingerprint, 'hex') AS fingerprint, encode(coales
 async function findQuarantined(
   { db, advertiserId }: Account,
   sought: Sought,
-  names: FoundPerson['names'],
+  names: Names,
   ids: readonly bigint[],
 ): Promise<QuarantinedElement[]> {
   const isAge = sought.by === 'retention';
@@ -194,7 +191,7 @@ async function findShared(
 }
 
 /** Prefills that name the person anywhere, for example as a referee. They have no application id. */
-async function findPrefills(account: Account, sought: Sought, names: FoundPerson['names']): Promise<string[]> {
+async function findPrefills(account: Account, sought: Sought, names: Names): Promise<string[]> {
   const isAge = sought.by === 'retention';
   const isNamed = `(${isOfPerson('intake.prefills', '$4')} OR ${isNamedIn(`concat(profile_text, ' ', profile)`)})`;
   const rows = await account.db.query<Columns<'prefills', 'prefill_id'>>(

@@ -218,9 +218,8 @@ export async function loadAuditPlace(
 }
 
 /**
- * The hidden ids among these, of which none is stored. Either a certificate covers the id, and the application was submitted before the
- * certificate's `complete_through`; or a running sweep has closed the range of the id, and it was submitted before the `complete_through`
- * that this sweep would get. What a poll shows above the cursor is new, whatever its date says.
+ * Those of these ids, none of them stored, that a certificate covers, submitted before its `complete_through`; or whose range a running sweep
+ * has closed, submitted before the one that it would get. What a poll shows above the cursor is new, whatever its date says.
  */
 export async function findHidden(
   db: Queryable,

@@ -172,10 +172,7 @@ async function heal(tx: Queryable, advertiserId: bigint, { sweepId, low, high, s
   );
 }
 
-/**
- * Replaces the coverage of the sweep's range. Coverage of other ids stays, and so does a doubt from a sweep that began after this one;
- * otherwise that doubt would be lost until the next recheck. The lane lock keeps sweeps of the two lanes from ending at the same time.
- */
+/** A doubt from a sweep that began after this one stays until the next recheck. The lane lock keeps two sweeps from ending at once. */
 async function recordCoverage(tx: Queryable, page: SweepPage, ended: Conclusion, completeThrough: Date): Promise<void> {
   const { advertiserId, sweep } = page;
   const { sweepId, low, high, startedAt } = sweep;
@@ -242,10 +239,8 @@ export async function raiseCursor(tx: Queryable, advertiserId: bigint, through: 
 }
 
 /**
- * Confirms that these cursors are still current after polls that found nothing to move them. One statement for any number of advertisers.
- * An account that has no cursor yet, because it has no application or only one with a high id (toCursor), gets a cursor before the first
- * id, so that its polls are visible as well. With one application this needs a sweep by ids: a poll would otherwise read what SYNC_START
- * leaves out.
+ * Confirms cursors that polls found nothing to move. An account without one (no application, or only one with a high id) gets one before the
+ * first id, so that its polls are visible. With one application this needs a sweep by ids: a poll would read what SYNC_START leaves out.
  */
 export async function confirmCursors(db: Queryable, advertiserIds: readonly bigint[]): Promise<void> {
   await db.query(
@@ -281,10 +276,7 @@ export async function loadCertificates(db: Queryable, advertiserId: bigint | nul
   );
 }
 
-/**
- * Marks applications as absent after one sweep without them, and as missing when a proven sweep at least a day later does not show them
- * either. Rows of applications that were shown are not touched. A time in the future came from a wrong clock and is set to now.
- */
+/** Absent after one sweep without them, missing after a proven one a day later. A time in the future, from a wrong clock, is set to now. */
 async function markAbsent(tx: Queryable, sweepKey: readonly bigint[], isProven: boolean): Promise<ApplicationEvent[]> {
   const rows = await tx.query<ChangedRow>(
     `UPDATE intake.applications SET absent_since = least(absent_since, now()),
@@ -299,10 +291,7 @@ async function markAbsent(tx: Queryable, sweepKey: readonly bigint[], isProven: 
   return missing.map((row) => ({ applicationId: row.application_id, type: 'application.missing' }));
 }
 
-/**
- * Ends the certificates that cover these ids, because the source had hidden one of them. The next recheck may issue new ones. It has to
- * begin anew: a sweep that is under way may have closed the range of a hidden id, and would not ask there again. So these are dropped.
- */
+/** The source had hidden one of these ids. Sweeps under way may have closed its range, and would not ask there again: they are dropped. */
 export async function endCertificates(db: Database, advertiserId: bigint, ids: readonly bigint[], reason: string) {
   // A sweep that ends at the same time rewrites rows of coverage: the lane lock keeps either from missing the other's change.
   await db.transaction(
@@ -357,10 +346,7 @@ export async function takeTickets(db: Queryable, count: number, sequence: 'reque
   return await db.query<Ticket>(sql, [count, `intake.${sequence}`]);
 }
 
-/**
- * Deletes ended sweeps that began 90 days ago, at most `limit` per call; returns how many. That is long enough for the charts and for
- * questions about last month. Sweeps with open ranges or evidence, that coverage refers to, and the newest of each advertiser stay.
- */
+/** Ended sweeps stay 90 days, for the charts; longer with gaps, evidence or coverage, and the newest of each advertiser. Returns how many. */
 export async function pruneSweeps(db: Queryable, limit = 10_000): Promise<number> {
   const rows = await db.query(
     `DELETE FROM intake.sweeps WHERE ctid = ANY (ARRAY(
