@@ -3,8 +3,7 @@
 
 import type { Application, AttachmentKind, Page, Reject } from '../domain/application.ts';
 import { Trouble } from '../domain/trouble.ts';
-import { readBody } from './body.ts';
-import { createHttp, type HttpAnswer, type HttpOptions } from './http.ts';
+import { createHttp, type HttpAnswer, type HttpOptions, readBody } from './http.ts';
 import { toAttachmentPath } from './parse/attachments.ts';
 import { decodeText } from './parse/charset.ts';
 import { toFilterDate } from './parse/dates.ts';

@@ -1,12 +1,15 @@
-// The only code that sends requests to the source. It handles timeouts, retries within seconds, Retry-After and redirects, and maps
-// statuses to Trouble. The credential is sent to the configured origin only and never appears in an error. Does not know applications.
+// The only code that sends requests to the source. It handles timeouts, retries within seconds, Retry-After and redirects, maps statuses to
+// Trouble, and reads bodies up to a limit. The credential is sent to the configured origin only and never appears in an error.
 
+import { pipeline } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import pRetry from 'p-retry';
 import { Agent, type Dispatcher } from 'undici';
 import { toCertificateProblem, toConnectionReason, toHostAndPort } from '../domain/connection-error.ts';
 import type { Delay } from '../domain/delay.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
+import { refuse } from './parse/values.ts';
 import { isRetryable, toStatusTrouble } from './status.ts';
 
 export interface HttpOptions {
@@ -79,9 +82,8 @@ export function createHttp(options: HttpOptions) {
 
   async function requestOnce(url: URL, request: HttpRequest | HttpPost): Promise<Dispatcher.ResponseData> {
     await options.takeSlot?.(request.signal);
-    const authorization = request.authorization ?? toSws(options.credential);
     const headers = {
-      authorization,
+      authorization: request.authorization ?? toSws(options.credential),
       accept: request.accept,
       'user-agent': options.userAgent,
       // Caches on the way do not answer.
@@ -211,4 +213,40 @@ function toTrouble(error: unknown, signal: AbortSignal, address: string): unknow
   if (problem !== null) return new CertificateTrouble(at, `SOURCE_URL: ${problem} (${reason}).`);
   const why = toConnectionReason(reason);
   return new Trouble('unreachable', `The connection to the source at ${address} failed (${why}).`, { at });
+}
+
+const inflaters = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress };
+
+/** Reads a body up to `maxBytes`. A larger body ends the connection; the first `maxBytes` are returned, and `whole` is false. */
+export async function readBody(
+  body: AsyncIterable<Uint8Array>,
+  contentEncoding: string | undefined,
+  maxBytes: number,
+  onBytes?: (() => void) | undefined,
+): Promise<{ readonly bytes: Buffer; readonly whole: boolean }> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of inflate(body, contentEncoding)) {
+    onBytes?.();
+    chunks.push(chunk);
+    size += chunk.length;
+    // Leaving the loop destroys the stream and its connection.
+    if (size > maxBytes) return { bytes: Buffer.concat(chunks, maxBytes), whole: false };
+  }
+  return { bytes: Buffer.concat(chunks, size), whole: true };
+}
+
+/** Intake asks for no compression. The limit counts inflated bytes, so that a decompression bomb cannot exceed it. */
+export async function* inflate(body: AsyncIterable<Uint8Array>, contentEncoding = 'identity') {
+  const encoding = contentEncoding.trim().toLowerCase();
+  if (encoding === 'identity' || encoding === '') return yield* body;
+  if (!Object.hasOwn(inflaters, encoding)) refuse('has an unsupported Content-Encoding');
+  const inflater = inflaters[encoding as keyof typeof inflaters]();
+  try {
+    // The iteration throws the errors; pipeline requires a callback all the same.
+    yield* pipeline(body, inflater, () => undefined) as AsyncIterable<Uint8Array>;
+  } catch (error) {
+    if (typeof (error as { errno?: unknown }).errno !== 'number') throw error;
+    refuse('is compressed, and truncated or damaged');
+  }
 }

@@ -60,9 +60,8 @@ test('a source that is away is named by another process, with host, port and cau
     expect.stringMatching(/^Reading has been waiting for the source since \d{4}-.+ UTC: The connection/),
   ]);
   expect(JSON.stringify(status)).not.toContain('is a worker running');
-  // The page and the metrics of the worker say the same.
+  // The page of the worker says the same.
   expect(await (await fetch(worker.adminUrl)).text()).toContain(reason);
-  expect(await (await fetch(`${worker.adminUrl}/metrics`)).text()).toContain('intake_waiting{dependency="source"} 1');
   board.add(1);
   await gate.open();
   await until(async () => (await isRead(database, board)) && (await askStatus(settings.env)).waits.length === 0);

@@ -80,8 +80,7 @@ describe('a message', () => {
   });
 
   test('has no answer from a name that does not resolve', async () => {
-    const resolve: WebhookClientOptions['resolve'] = (_name, _options, done) =>
-      done(Object.assign(new Error(), { code: 'ENOTFOUND' }), []);
+    const resolve = () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' }));
     await using client = open('http://gone.example.com/token', { allowPrivate: false, resolve });
     expect(await client.send(ping)).toMatchObject({
       status: null,

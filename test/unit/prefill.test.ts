@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { parseTicket, toAllowedUrl, toReturnUrl, toTicket } from '../../src/domain/prefill.ts';
 import { parseFileName } from '../../src/source/parse/file-description.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
-import { readResume } from '../../src/source/resume.ts';
+import { readResume } from '../../src/source/prefill.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
 import { findClient } from '../../src/web/limits.ts';
 import { parseCallback } from '../../src/web/prefill/request.ts';

@@ -12,9 +12,7 @@ import {
   type WebhookEvent,
   type WebhookStatus,
 } from '../../src/domain/webhook.ts';
-import { isPublic } from '../../src/webhooks/public-address.ts';
-import { createPublicLookup } from '../../src/webhooks/send.ts';
-import { sign } from '../../src/webhooks/sign.ts';
+import { createPublicLookup, isPublic, sign } from '../../src/webhooks/send.ts';
 import { newWebhookSecret, webhookSecret } from '../support/servers/receiver.ts';
 
 const event: WebhookEvent = {
@@ -142,12 +140,7 @@ describe('an address', () => {
   test('of a name that changes: the socket gets only what was checked, from one look-up', async () => {
     const answers = [['8.8.8.8', '127.0.0.1'], ['169.254.169.254']];
     let lookUps = 0;
-    const lookup = createPublicLookup((_name, _options, done) =>
-      done(
-        null,
-        (answers[lookUps++] ?? []).map((address) => ({ address, family: 4 })),
-      ),
-    );
+    const lookup = createPublicLookup(async () => answers[lookUps++] ?? []);
     const connectTo = () =>
       new Promise((resolve) => lookup('hook.example.com', { all: true }, (error, all) => resolve(error?.code ?? all)));
     expect(await connectTo()).toEqual([{ address: '8.8.8.8', family: 4 }]);

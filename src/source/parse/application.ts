@@ -2,13 +2,12 @@
 // Serves JSON and XML: list-xml.ts converts XML to the JSON shape first.
 
 import { hash } from 'node:crypto';
-import type { Application, Attachment, JobSeekingInfo, Reject } from '../../domain/application.ts';
+import type { Application, Attachment, JobSeekingInfo, MemberHashes, Reject } from '../../domain/application.ts';
+import { toAccountId, toBareAddress } from '../../domain/person.ts';
 import { toAttachments } from './attachments.ts';
 import { parseDate } from './dates.ts';
-import { toApplicant, toIdentity } from './identity.ts';
 import { applicationShape, jobSeekingInfoShape, readMembers } from './members.ts';
-import { type ParseFindings, recordUnknown, toMemberHashes, toMemberTexts } from './notes.ts';
-import { toRaw } from './raw.ts';
+import { type ParseFindings, recordUnknown, toMemberHashes, toMemberTexts, toRaw } from './raw.ts';
 import {
   addNote,
   isObject,
@@ -20,6 +19,7 @@ import {
   readText,
   refuse,
   toList,
+  toScalarText,
 } from './values.ts';
 
 const largestMonths = 2 ** 31 - 1;
@@ -79,6 +79,33 @@ export function toReject(element: unknown, reason: string): Reject {
   return { reason, identity: toIdentity(known, all), applicant, members, raw, rawText: text };
 }
 
+// By this identity an erasure keeps an element out even if another member changes, and two answers that contain it count as one element.
+// From its id, account or address, and date; without account and address, its whole content: people share names and phones.
+function toIdentity(known: Readonly<Record<string, unknown>>, members: MemberHashes): string {
+  const person = toPerson(known);
+  const date = parseDate(known.DateSubmitted).at ?? readWord(known.DateSubmitted);
+  return hash('sha256', `0 ${JSON.stringify(person === null ? members : [readWord(known.ID), person, date])}`);
+}
+
+function toPerson(known: Readonly<Record<string, unknown>>): readonly string[] | null {
+  const account = toAccountId(readWord(known.JobSeekerID));
+  if (account !== null) return ['account', account];
+  const email = readWord(known.Email);
+  return email === null ? null : ['email', toBareAddress(email).toLowerCase()];
+}
+
+/** Who applied for what; null where nobody is named. */
+function toApplicant(known: Readonly<Record<string, unknown>>): string | null {
+  const names = ['ID', 'JobReference', 'JobSeekerID', 'Email', 'Phone', 'FirstName', 'LastName'];
+  const texts = names.map((name) => readWord(known[name]));
+  const isNamed = toPerson(known) !== null || texts.slice(4).some((text) => text !== null);
+  return isNamed ? hash('sha256', JSON.stringify(texts)) : null;
+}
+
+function readWord(value: unknown): string | null {
+  return toScalarText(value)?.trim() || null;
+}
+
 function toJobSeekingInfo(value: unknown, findings: ParseFindings): JobSeekingInfo | null {
   if (value === null || value === undefined) return null;
   const field = 'PrimaryJobSeekingInfo';
@@ -101,30 +128,19 @@ function toJobSeekingInfo(value: unknown, findings: ParseFindings): JobSeekingIn
 type Hashes = Pick<Application, 'contentHash' | 'factsHash' | 'members'>;
 type ParsedFacts = Omit<Application, 'notes' | 'raw' | 'rawText' | keyof Hashes>;
 
-// Hashes the facts in a fixed order, null where absent. Unknown members enter by name and by the texts of their non-empty leaves:
-// XML has only texts, and the element names of its lists have no counterpart in JSON. Known members that no column holds are facts too.
-function toHashes(facts: ParsedFacts, unkept: ParseFindings['unknown'], unknown: ParseFindings['unknown']): Hashes {
-  const info = facts.jobSeekingInfo;
-  const attachments = facts.attachments.toSorted((a, b) => (a.kind < b.kind ? -1 : 1));
-  const toText = (listed: readonly (readonly unknown[])[], others: readonly string[]) =>
-    JSON.stringify([
-      String(facts.id),
-      facts.submittedAt,
-      facts.sourceOffset,
-      facts.email,
-      facts.firstName,
-      facts.lastName,
-      facts.phone,
-      facts.jobSeekerId,
-      facts.jobReference,
-      info && [info.jobTitle, info.companyName, info.timeInRoleMonths, info.isNewToWorkforce],
-      listed,
-      others,
-    ]);
+// Hashes the facts in the order in which parseApplication lists them, null where absent. Unknown members enter by name and by the texts of
+// their non-empty leaves: XML has only texts, and the element names of its lists have no counterpart in JSON. Known members that no column
+// holds are facts too.
+function toHashes(parsed: ParsedFacts, unkept: ParseFindings['unknown'], unknown: ParseFindings['unknown']): Hashes {
+  const { id, jobSeekingInfo: info, attachments: listed, ...facts } = parsed;
+  const attachments = listed.toSorted((a, b) => (a.kind < b.kind ? -1 : 1));
+  const toText = (parts: readonly unknown[], members: typeof unknown) => {
+    const others = members.map(([, text]) => text).sort();
+    return JSON.stringify([String(id), ...Object.values(facts), info && Object.values(info), parts, others]);
+  };
   const toHash = (text: string) => hash('sha256', text).slice(0, 32);
-  const toTexts = (members: typeof unknown) => members.map(([, text]) => text).sort();
-  const factsHash = toHash(toText(attachments.map(toStableParts), toTexts(unkept)));
-  const contentHash = hash('sha256', toText(attachments.map(toAllParts), toTexts([...unkept, ...unknown])));
+  const factsHash = toHash(toText(attachments.map(toStableParts), unkept));
+  const contentHash = hash('sha256', toText(attachments.map(toAllParts), [...unkept, ...unknown]));
   if (unknown.length === 0) return { contentHash, factsHash, members: {} };
   // Without unknown members, another contentHash with the same facts means another Hash or Href. Beside them only this hash tells it.
   const hints = attachments.map(({ sourceHash, href }) => [sourceHash, href]);

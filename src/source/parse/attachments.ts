@@ -11,7 +11,7 @@ import {
 } from '../../domain/application.ts';
 import { parseDate } from './dates.ts';
 import { attachmentShape, readMembers } from './members.ts';
-import { type ParseFindings, recordUnknown } from './notes.ts';
+import { type ParseFindings, recordUnknown } from './raw.ts';
 import { addNote, isNothing, isObject, readCount, readIdentifier, readText, readVirusFlag, toList } from './values.ts';
 
 const field = 'Attachments';

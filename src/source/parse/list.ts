@@ -11,7 +11,7 @@ import { noDate, parseDate } from './dates.ts';
 import { isHtml } from './file-description.ts';
 import { parseJson } from './json.ts';
 import { envelopeShape, type Members, namesApplication, readMembers } from './members.ts';
-import { toLeaves } from './notes.ts';
+import { toLeaves } from './raw.ts';
 import { isNothing, isObject, parseId, readIdentifier, refuse, toBigInt, toList, toScalarText } from './values.ts';
 import { parseListXml } from './xml.ts';
 

@@ -7,7 +7,7 @@ export interface Members {
   readonly unknown: readonly (readonly [name: string, value: unknown])[];
 }
 
-type Names = ReadonlyMap<string, string>;
+export type Names = ReadonlyMap<string, string>;
 
 /** The type of a member in JSON. In XML every value is text: list-xml.ts gives it this type. */
 export type MemberType =

@@ -4,8 +4,7 @@ import type { Note } from '../../domain/application.ts';
 import { findAccounts, findAddresses, mostNamed, parseAddress, toAccountId } from '../../domain/person.ts';
 import type { Profile } from '../../domain/prefill.ts';
 import { Trouble } from '../../domain/trouble.ts';
-import { toLeaves } from './notes.ts';
-import { toRaw } from './raw.ts';
+import { toLeaves, toRaw } from './raw.ts';
 import { addNote, isObject, readText, toScalarText } from './values.ts';
 
 /** Parses a profile. `baseUrl`: the API that resume links must point to. `sessionIds`: the account ids that came with the token. */

@@ -12,7 +12,7 @@ import {
 } from '../../domain/screen.ts';
 import { decodeText } from './charset.ts';
 import { parseJson } from './json.ts';
-import { namesOf, readMembers } from './members.ts';
+import { type Members, type Names, namesOf, readMembers } from './members.ts';
 import { addNote, isNothing, isObject, readBoolean, readText, refuse, toList } from './values.ts';
 import { parseXml, toJsonShape } from './xml.ts';
 
@@ -29,14 +29,10 @@ const leftover = /^(?:\?.*|@xmlns(?::.*)?|@(?:[\w.-]+:)?(?:nil|schemaLocation)|@
 
 /** Parses the body of a screen. Its first character decides between JSON and XML, not its header. */
 export function parseScreens(body: Uint8Array, contentType: string | undefined): ParsedScreens {
-  const document = parseDocument(decodeText(body, contentType));
+  const text = decodeText(body, contentType);
+  const root = text.trimStart().startsWith('<') ? parseXml(text) : null;
+  const document = root === null ? parseJson(text) : { [root.name]: toJsonShape(root) };
   return { screens: toScreenList(document).flatMap(toScreen), parserVersion: screenParserVersion };
-}
-
-function parseDocument(text: string): unknown {
-  if (!text.trimStart().startsWith('<')) return parseJson(text);
-  const root = parseXml(text);
-  return { [root.name]: toJsonShape(root) };
 }
 
 // Spec: a top-level member screen, an array in the text, an object in the sample. Spec silent: no member, null, no wrapper, and several
@@ -57,11 +53,10 @@ function toScreenList(value: unknown, isInner = false): readonly unknown[] {
 function toScreen(value: unknown): Screen[] {
   if (isNothing(value)) return [];
   if (!isObject(value)) return refuse('contains a screen that is not an object');
-  const { known, unknown } = readMembers(value, screenNames);
-  if (Object.keys(known).length === 0)
-    return hasUnknown(unknown) ? refuse('contains a screen with unknown members only') : [];
   const notes: Note[] = [];
-  noteUnknown(unknown, 'screen', notes);
+  const known = readPart(value, screenNames, 'screen', notes);
+  if (known === null) return [];
+  if (Object.keys(known).length === 0) return refuse('contains a screen with unknown members only');
   return [
     {
       id: readText(known['@id'], '@id', notes),
@@ -79,37 +74,35 @@ function toQuestion(value: unknown, field: string, notes: Note[]): ScreenQuestio
     addNote(notes, field, 'is not an object');
     return [];
   }
-  const { known, unknown } = readMembers(value, questionNames);
-  if (Object.keys(known).length === 0 && !hasUnknown(unknown)) return [];
-  noteUnknown(unknown, field, notes);
-  return [
-    {
-      id: readText(known['@id'], `${field}.@id`, notes),
-      type: readText(known['@type'], `${field}.@type`, notes),
-      text: readText(known['@text'], `${field}.@text`, notes),
-      answers: toList(known.answer).flatMap((answer, i) => toAnswer(answer, `${field}.answer.${i + 1}`, notes)),
-    },
-  ];
+  const known = readPart(value, questionNames, field, notes);
+  if (known === null) return [];
+  const read = (name: string) => readText(known[name], `${field}.${name}`, notes);
+  const [id, type, text] = [read('@id'), read('@type'), read('@text')];
+  const answers = toList(known.answer).flatMap((answer, i) => toAnswer(answer, `${field}.answer.${i + 1}`, notes));
+  return [{ id, type, text, answers }];
 }
 
 function toAnswer(value: unknown, field: string, notes: Note[]): ScreenAnswer[] {
   if (value === null || value === undefined || value === '') return [];
   // An XML element without attributes becomes its text.
   if (!isObject(value)) return [{ id: null, text: readText(value, field, notes) ?? '', selected: false }];
-  const { known, unknown } = readMembers(value, answerNames);
-  if (Object.keys(known).length === 0 && !hasUnknown(unknown)) return [];
-  noteUnknown(unknown, field, notes);
-  return [
-    {
-      id: readText(known['@id'], `${field}.@id`, notes),
-      text: toAnswerText(known, field, notes),
-      selected: readBoolean(known['@selected'], `${field}.@selected`, notes) ?? false,
-    },
-  ];
+  const known = readPart(value, answerNames, field, notes);
+  if (known === null) return [];
+  const id = readText(known['@id'], `${field}.@id`, notes);
+  const text = toAnswerText(known, field, notes);
+  return [{ id, text, selected: readBoolean(known['@selected'], `${field}.@selected`, notes) ?? false }];
+}
+
+/** The known members; null where there is neither a known nor an unknown one. */
+function readPart(value: Record<string, unknown>, names: Names, field: string, notes: Note[]): Members['known'] | null {
+  const { known, unknown } = readMembers(value, names);
+  const isMore = hasUnknown(unknown);
+  if (isMore) addNote(notes, field, 'has unknown members, kept in the stored bytes only');
+  return isMore || Object.keys(known).length > 0 ? known : null;
 }
 
 /** Text may be split into plain and CDATA pieces; they are joined in the order of their members. */
-function toAnswerText(known: Readonly<Record<string, unknown>>, field: string, notes: Note[]): string {
+function toAnswerText(known: Members['known'], field: string, notes: Note[]): string {
   const names = Object.keys(known).filter((name) => name === '#text' || name === '#cdata-section');
   const pieces = names.flatMap((name) => toList(known[name]));
   // Joined before they are checked: a surrogate pair may be split between two pieces.
@@ -118,10 +111,6 @@ function toAnswerText(known: Readonly<Record<string, unknown>>, field: string, n
   return pieces.map((piece) => readText(piece, `${field}.#text`, notes) ?? '').join('');
 }
 
-function hasUnknown(members: readonly (readonly [string, unknown])[]): boolean {
+function hasUnknown(members: Members['unknown']): boolean {
   return members.some(([name, value]) => !leftover.test(name) && !(name.startsWith('#') && isNothing(value)));
-}
-
-function noteUnknown(unknown: readonly (readonly [string, unknown])[], field: string, notes: Note[]): void {
-  if (hasUnknown(unknown)) addNote(notes, field, 'has unknown members, kept in the stored bytes only');
 }

@@ -75,8 +75,9 @@ export function startDownloadLoop(
   return { trouble: () => trouble, ended: runOn() };
 }
 
-function toFileCounts(summary: DownloadSummary): Partial<Pass> {
-  const { stored, linked, infected, missing, rejected, givenUp, failures, bytes } = summary;
-  const files = { stored: stored - linked, linked, infected, missing, rejected, given_up: givenUp, failed: failures };
-  return { files, fileBytes: bytes };
+function toFileCounts(summary: DownloadSummary): Pick<Pass, 'files'> {
+  const { stored, linked, infected, missing, rejected, givenUp, failures } = summary;
+  return {
+    files: { stored: stored - linked, linked, infected, missing, rejected, given_up: givenUp, failed: failures },
+  };
 }

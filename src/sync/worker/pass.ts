@@ -16,8 +16,6 @@ export type PassName =
   | 'days'
   | 'extract';
 
-export const fileOutcomes = ['stored', 'linked', 'infected', 'missing', 'rejected', 'given_up', 'failed'] as const;
-
 export interface Pass {
   readonly pass: PassName;
   readonly outcome: 'done' | 'failed';
@@ -25,10 +23,9 @@ export interface Pass {
   readonly kind?: TroubleKind | 'unexpected';
   readonly requests?: number;
   readonly added?: number;
-  readonly changed?: number;
   readonly delivered?: number;
-  readonly fileBytes?: number;
-  readonly files?: Readonly<Partial<Record<(typeof fileOutcomes)[number], number>>>;
+  /** By outcome. */
+  readonly files?: Readonly<Record<string, number>>;
 }
 
 /** Where all tasks of a worker report. */

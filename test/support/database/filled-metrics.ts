@@ -21,14 +21,8 @@ const advertiser = anAdvertiserStatus(at, {
 
 export function createFilled() {
   const metrics = createMetrics();
-  metrics.observePass({ pass: 'live', outcome: 'done', durationMs: 1_200, requests: 3, added: 2, changed: 1 });
-  metrics.observePass({
-    pass: 'downloads',
-    outcome: 'done',
-    durationMs: 9,
-    files: { stored: 4, failed: 1 },
-    fileBytes: 77,
-  });
+  metrics.observePass({ pass: 'live', outcome: 'done', durationMs: 1_200 });
+  metrics.observePass({ pass: 'downloads', outcome: 'done', durationMs: 9, files: { stored: 4, failed: 1 } });
   metrics.observePass({ pass: 'live', outcome: 'failed', durationMs: 5, kind: 'refused' });
   metrics.observePass({ pass: 'webhooks', outcome: 'done', durationMs: 5, delivered: 6 });
   const status = toStatus(at, [advertiser], {
