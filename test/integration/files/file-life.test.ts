@@ -4,7 +4,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { BlobStore } from '../../../src/domain/blob.ts';
-import { blobLife, downloadLife, type Transition } from '../../../src/domain/file-life.ts';
+import { blobLife, downloadLife } from '../../../src/domain/file-life.ts';
 import { deleteDue } from '../../../src/sync/files/delete-objects.ts';
 import { shareDatabase } from '../../support/database/test-database.ts';
 import { eraseAt, openSmallIntake, verifyAt } from '../../support/small-intake.ts';
@@ -34,6 +34,19 @@ async function watch(): Promise<void> {
     );
   }
 }
+
+/** The lines of a table: the states before and after, and the places that make the change, as `file.ts function`. */
+function parseLife(table: string) {
+  return table.split(/\n(?! )/).flatMap((text) => {
+    const [, from = '', to = ''] = /^([\w, ]+) > (\w+):/.exec(text) ?? [];
+    if (to === '') return [];
+    const toState = (name: string) => (name === 'none' ? null : name);
+    const by = [...text.matchAll(/[\w-]+\/[\w-]+\.ts \w+/g)].map(([place]) => place);
+    return [{ from: from.split(', ').map(toState), to: toState(to), by }];
+  });
+}
+
+const lives = { blobs: parseLife(blobLife), downloads: parseLife(downloadLife) } as const;
 
 const toLine = (text: string) => text.replace(/\s+/g, ' ').trim();
 
@@ -127,18 +140,18 @@ test('every change of state is a line of its table, with the file that makes it'
   const moves = await database.query<Record<'what' | 'statement', string> & Record<'was' | 'is_now', string | null>>(
     `SELECT DISTINCT * FROM public.moves WHERE was IS DISTINCT FROM is_now`,
   );
-  const lines = { blobs: blobLife, downloads: downloadLife } as const;
   const unknown = moves.filter(({ what, was, is_now, statement }) => {
-    const life: readonly Transition<string>[] = lines[what as 'blobs' | 'downloads'];
     const isHere = (place: string) => isMadeIn(place.split(' ')[0] ?? '', statement);
-    return !life.some(({ from, to, by }) => to === is_now && from.includes(was) && by.some(isHere));
+    return !lives[what as 'blobs' | 'downloads'].some(({ from, to, by }) => to === is_now && from.includes(was) && by.some(isHere));
   });
   expect(unknown.map((move) => ({ ...move, statement: toLine(move.statement).slice(0, 80) }))).toEqual([]);
   expect(new Set(moves.map(({ what, was, is_now }) => `${what} ${was} ${is_now}`)).size).toBeGreaterThan(17);
 });
 
 test('every transition names functions that exist', () => {
-  for (const { by } of [...blobLife, ...downloadLife]) {
+  expect([lives.blobs.length, lives.downloads.length]).toEqual([10, 9]);
+  for (const { by } of [...lives.blobs, ...lives.downloads]) {
+    expect(by).not.toEqual([]);
     for (const place of by) {
       const [file = '', name = ''] = place.split(' ');
       expect(readFileSync(join('src/store', file), 'utf8'), place).toContain(`export async function ${name}(`);
