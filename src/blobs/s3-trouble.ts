@@ -1,7 +1,7 @@
 // Maps errors of the S3 SDK to Trouble. A message contains only the store's error code and status, never the store's message or the
 // request: those may contain names, keys and signed URLs.
 
-import { toCertificateProblem, toConnectionReason } from '../domain/connection-error.ts';
+import { toCertificateProblem, toConnectionReason } from '../domain/trouble.ts';
 import { toDelay } from '../domain/delay.ts';
 import { CertificateTrouble, Trouble, type TroubleKind } from '../domain/trouble.ts';
 
@@ -31,7 +31,7 @@ export function toTrouble(error: unknown, bucket: string, address: string): Trou
     return toOne('local', `The store at ${address} denies access to bucket ${bucket}: ${how} (${said}).`);
   }
   const problem = toCertificateProblem(code, address, 'file in NODE_EXTRA_CA_CERTS');
-  if (problem !== null) return new CertificateTrouble('storage', `S3_ENDPOINT: ${problem} (${code}).`);
+  if (problem !== null) return new CertificateTrouble('local', `S3_ENDPOINT: ${problem} (${code}).`, { at: 'storage' });
   if (status === undefined)
     return toOne('local', `The store at ${address} cannot be reached (${toConnectionReason(said)}).`);
   return toOne('local', `The store at ${address} failed (${said}).`);

@@ -39,11 +39,7 @@ export interface Resume extends BlobFacts, AsyncDisposable {
 export type PrefillError = 'denied' | 'expired' | 'failed';
 
 /** The code was used before or came too late. The candidate has to start again. */
-export class CodeSpent extends Trouble {
-  constructor() {
-    super('missing', 'The source does not accept the code any more.');
-  }
-}
+export class CodeSpent extends Trouble {}
 
 /** Why a prefill has no resume any more, or none that is handed out. */
 export const infectedResume = 'the source has flagged the same bytes on an attachment';

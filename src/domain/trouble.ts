@@ -41,14 +41,18 @@ export class Trouble extends Error {
   readonly status: number | undefined;
   readonly retryAfterMs: Delay | undefined;
 
-  constructor(kind: TroubleKind, message: string, facts: TroubleFacts = {}) {
-    super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
+  constructor(kind: TroubleKind, message: string, { at, status, retryAfterMs, cause }: TroubleFacts = {}) {
+    super(message, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
     this.kind = kind;
-    this.at = facts.at;
-    this.status = facts.status;
-    this.retryAfterMs = facts.retryAfterMs;
+    this.at = at;
+    this.status = status;
+    this.retryAfterMs = retryAfterMs;
   }
+}
+
+export function isMissing(error: unknown): boolean {
+  return error instanceof Trouble && error.kind === 'missing';
 }
 
 /** Trouble that does not pass within minutes, so that a command does not wait. */
@@ -62,11 +66,7 @@ export class SettingTrouble extends LastingTrouble {
 }
 
 /** The TLS certificate of the source or the storage is not trusted. A command fails at once; a worker waits, since it may be renewed. */
-export class CertificateTrouble extends LastingTrouble {
-  constructor(at: 'source' | 'storage', message: string) {
-    super(at === 'source' ? 'unreachable' : 'local', message, { at });
-  }
-}
+export class CertificateTrouble extends LastingTrouble {}
 
 /** The database's schema is not the one that this version needs, or could not be migrated to it. */
 export class SchemaTrouble extends LastingTrouble {
@@ -79,17 +79,12 @@ export class SchemaTrouble extends LastingTrouble {
 }
 
 /** The source answers, but not in a way that can be believed. */
-export class NotBelieved extends LastingTrouble {
-  constructor(message: string) {
-    super('unreachable', message, { at: 'source' });
-  }
-}
+export class NotBelieved extends LastingTrouble {}
 
-export class LaneHeld extends LastingTrouble {
-  constructor(message: string) {
-    super('local', message);
-  }
-}
+/** The configured blob store does not belong to this database. */
+export class WrongStore extends LastingTrouble {}
+
+export class LaneHeld extends LastingTrouble {}
 
 /** Another process has taken over a lane. The state that this process has in memory is stale and must be dropped. */
 export class LeaseLost extends LastingTrouble {
@@ -98,23 +93,41 @@ export class LeaseLost extends LastingTrouble {
   }
 }
 
-/** The sweep was dropped while it ran, because another answer showed an application that the source hides. It must be begun again. */
-export class SweepDropped extends LastingTrouble {
-  constructor() {
-    super(
-      'local',
-      'While this sweep ran, another answer showed an application that the source had hidden, so the sweep was dropped.',
-    );
-  }
+/** Another answer showed an application that the source had hidden from this sweep, which must be begun again. */
+export class SweepDropped extends LastingTrouble {}
+
+// Failed connections, in the same words for the database, the source and the storage.
+
+/** The error's code, with an explanation where the code does not speak for itself. */
+export function toConnectionReason(code: string): string {
+  const meaning = meanings.find(([codes]) => codes.test(code))?.[1];
+  return meaning === undefined ? code : `${meaning}, ${code}`;
 }
 
-export function isMissing(error: unknown): boolean {
-  return error instanceof Trouble && error.kind === 'missing';
+const meanings: readonly (readonly [RegExp, string])[] = [
+  [/^(ENOTFOUND|EAI_AGAIN|ENODATA|ESERVFAIL|ETIMEOUT)$/, 'the name does not resolve'],
+  // A server without TLS answers the handshake with something else.
+  [/^(EPROTO|ERR_SSL_)/, 'it does not speak TLS, or another version of it'],
+];
+
+/** OpenSSL's codes for a certificate that is not trusted. */
+const certificateCodes = /^(CERT_|CRL_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|INVALID_|PATH_LENGTH|ERROR_IN_)/;
+
+/**
+ * Explains what is wrong with the server's certificate, by the error's code; null for a code about something else. `remedy` says in which
+ * setting the certificate of its authority belongs.
+ */
+export function toCertificateProblem(code: string, server: string, remedy: string): string | null {
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID' || code === 'HOSTNAME_MISMATCH') {
+    return `the certificate of ${server} is for another name; use the name in the certificate`;
+  }
+  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
+    return `the certificate of ${server} is not valid at this time; renew it, or set this machine's clock right`;
+  }
+  if (!certificateCodes.test(code)) return null;
+  return `the certificate of ${server} is signed by an authority that is not known here; name its certificate ${remedy}`;
 }
 
-/** The configured blob store does not belong to this database. */
-export class WrongStore extends LastingTrouble {
-  constructor(message: string) {
-    super('local', message, { at: 'storage' });
-  }
+export function toHostAndPort({ hostname, port, protocol }: URL): string {
+  return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
 }

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import pRetry from 'p-retry';
 import { Agent, type Dispatcher } from 'undici';
-import { toCertificateProblem, toConnectionReason, toHostAndPort } from '../domain/connection-error.ts';
+import { toCertificateProblem, toConnectionReason, toHostAndPort } from '../domain/trouble.ts';
 import type { Delay } from '../domain/delay.ts';
 import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
 import { refuse } from './parse/values.ts';
@@ -210,7 +210,7 @@ function toTrouble(error: unknown, signal: AbortSignal, address: string): unknow
   }
   const reason = typeof code === 'string' && /^\w+$/.test(code) ? code : 'no reason given';
   const problem = toCertificateProblem(reason, address, 'file in NODE_EXTRA_CA_CERTS');
-  if (problem !== null) return new CertificateTrouble(at, `SOURCE_URL: ${problem} (${reason}).`);
+  if (problem !== null) return new CertificateTrouble('unreachable', `SOURCE_URL: ${problem} (${reason}).`, { at });
   const why = toConnectionReason(reason);
   return new Trouble('unreachable', `The connection to the source at ${address} failed (${why}).`, { at });
 }

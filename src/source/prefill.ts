@@ -128,7 +128,7 @@ async function readToken(answer: HttpAnswer): Promise<{ readonly token: string; 
 }
 
 function toGrantTrouble(error: string, status: number): Trouble {
-  if (error === 'invalid_grant') return new CodeSpent();
+  if (error === 'invalid_grant') return new CodeSpent('missing', 'The source does not accept the code any more.');
   if (error === 'invalid_client' || error === 'unauthorized_client') {
     return new Trouble('refused', 'The token endpoint rejects the client: check OAUTH_CLIENT_ID and its secret.', {
       status,

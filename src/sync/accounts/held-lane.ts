@@ -50,6 +50,7 @@ export async function holdLane(store: Pick<Store, 'leases'>, request: LaneReques
     // A lease whose end moves is being renewed, so its holder is alive.
     if (first && (holder.owner !== first.owner || holder.expiresAt > first.expiresAt)) {
       throw new LaneHeld(
+        'local',
         `The ${request.lane} lane of ${request.name} is held by ${holder.owner}, which is alive. Nothing was read.`,
       );
     }

@@ -67,7 +67,7 @@ export async function loadPublished(
   if (!isTaken && other !== undefined) {
     const whose = `${target.location} holds the extracts of the database ${other}; this is the database ${databaseId}.`;
     const next = 'To take its place there, run intake adopt-store with this target as EXTRACT_URL.';
-    throw new WrongStore(`${whose} ${next}`);
+    throw new WrongStore('local', `${whose} ${next}`, { at: 'storage' });
   }
   const ids = [begunId, chain[0]?.snapshot_id ?? ''].sort();
   return { databaseId, identity, begunId, pointer, chain, snapshotId: toSnapshotId(new Date(), ids.at(-1) ?? '') };

@@ -31,7 +31,8 @@ export async function readNew(deps: SweepDeps, context: ReadContext, state?: Syn
   const isNew = !unfinished.some((one) => one.purpose === 'live' && one.low === pollFrom);
   const summary = await readIds(deps, { ...context, purpose: 'live', parallel: 1, isNew }, plan);
   if (summary.reason !== noneShown) return summary;
-  throw new NotBelieved(`The source answers, but for ${context.advertiser.name} it shows nothing: ${noneShown}.`);
+  const what = `The source answers, but for ${context.advertiser.name} it shows nothing: ${noneShown}.`;
+  throw new NotBelieved('unreachable', what, { at: 'source' });
 }
 
 /** Everything, or from a date on. The latter uses the date filter, because no id is known yet. */

@@ -76,7 +76,8 @@ export async function checkBlobs(
     if (refusal !== null) return [failed(check, refusal)];
     if (store === null && owner !== null) {
       const belongs = `${blobs.location} belongs to the database ${owner.databaseId} (epoch ${owner.epoch}).`;
-      return [failed(check, new WrongStore(`${belongs} Whether that is this one cannot be read: nothing was tried.`))];
+      const what = `${belongs} Whether that is this one cannot be read: nothing was tried.`;
+      return [failed(check, new WrongStore('local', what, { at: 'storage' }))];
     }
     const startedAt = performance.now();
     const keptVersions = await probe(blobs, signal);
