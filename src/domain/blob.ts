@@ -8,9 +8,9 @@ export interface BlobStore extends AsyncDisposable {
   /** The store's location, for display: `file:///folder` or `s3://bucket/prefix`. */
   readonly location: string;
   /**
-   * Resolves only when the key is proven to hold exactly these bytes: `present` if it already did, `stored` if this call wrote them,
-   * also over damaged ones, after `beforeOver`: to find the damage takes time. Safe to repeat and to call concurrently. Trouble `mismatch`:
-   * the body does not match its facts.
+   * Resolves only when the key is proven to hold exactly these bytes: `present` if it already did, `stored` if this call wrote them, also
+   * over damaged ones, after `beforeOver`: to find the damage takes time. Can be repeated and run concurrently. Trouble `mismatch`: the body
+   * does not match its facts.
    */
   put(
     key: string,
@@ -20,20 +20,22 @@ export interface BlobStore extends AsyncDisposable {
     beforeOver?: () => Promise<void>,
   ): Promise<'stored' | 'present'>;
   /** Compares the object with the facts. `metadata` compares the store's metadata, which is cheap; `bytes` reads and hashes the object. */
-  verify(key: string, facts: BlobFacts, proof: 'metadata' | 'bytes', signal: AbortSignal): Promise<BlobCondition>;
+  verify(
+    key: string,
+    facts: BlobFacts,
+    proof: 'metadata' | 'bytes',
+    signal: AbortSignal,
+  ): Promise<BlobCondition>;
   /** The bytes. The object is opened when the first chunk is requested; Trouble `missing` is thrown there. */
   get(key: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
-  /**
-   * Deletes the object under this key. A key without an object is not an error. After a Trouble without a status, the store may still carry
-   * out the deletion later.
-   */
+  /** A key without an object is not an error. After a Trouble without a status, the store may still carry out the deletion later. */
   delete(key: string, signal: AbortSignal): Promise<Deleted>;
   /** All blobs below a folder (`''`, or a prefix with a final `/`), ordered by key so that a caller can merge them with sorted rows. */
   list(folder: string, signal: AbortSignal): AsyncIterable<ListedBlob>;
   /** An address that a person's browser or viewer opens: signed and short-lived for S3, a `file:` URL on disk. */
-  url(key: string, options: BlobUrlOptions): Promise<string>;
-  /** Whether the store keeps deleted objects as versions, and whether it can lock objects. */
-  loadDeletePolicy(signal: AbortSignal): Promise<DeletePolicy>;
+  url(key: string, options: { fileName: string; contentType: string; expiresInMs: number }): Promise<string>;
+  /** Whether the store keeps deleted objects as versions, and can lock them for a time. False also where it does not report it. */
+  loadDeletePolicy(signal: AbortSignal): Promise<{ readonly versions: boolean; readonly locks: boolean }>;
   /** A short text that is replaced as a whole, under a name that is no blob's; null if it is not there. */
   loadText(name: string, signal: AbortSignal): Promise<string | null>;
   /** Writes that text in place of `before`; false if another one is there. Callers exclude each other by a lease. */
@@ -85,25 +87,11 @@ export interface Deleted {
   readonly refusal: Trouble | null;
 }
 
-export interface DeletePolicy {
-  /** The store keeps deleted objects as versions. False also where it does not report it. */
-  readonly versions: boolean;
-  /** Objects can be locked against deletion for a time. False also where the store does not report it. */
-  readonly locks: boolean;
-}
-
 export type BlobCondition = 'intact' | 'missing' | 'damaged';
 
 export interface ListedBlob {
   readonly key: string;
   readonly sizeBytes: number;
-}
-
-export interface BlobUrlOptions {
-  /** The name under which a browser saves the file. */
-  readonly fileName: string;
-  readonly contentType: string;
-  readonly expiresInMs: number;
 }
 
 /** The key of an advertiser's bytes, relative to the store. The middle part keeps folders small: 256 of 4,000 for a million files. */
@@ -118,36 +106,30 @@ export function toSha256(key: string): string | null {
   return sha256 !== '' && sha256.startsWith(folder) ? sha256 : null;
 }
 
-/** The folder that holds all of an advertiser's blobs, as `list` takes it. */
-export function toBlobFolder(advertiserId: bigint): string {
-  return `${advertiserId}/`;
+/** No key can leave its store: no `..`, no empty part, nothing absolute. Names that begin with a dot are reserved. */
+export function isBlobKey(text: string): boolean {
+  return text.length <= 255 && /^[0-9A-Za-z_-][0-9A-Za-z._-]*(?:\/[0-9A-Za-z_-][0-9A-Za-z._-]*)*$/.test(text);
 }
 
-/** Checks that a text is a valid key. No key can leave its store: no `..`, no empty part, nothing absolute. Dot names are reserved. */
 export function parseBlobKey(text: string): string {
   if (!isBlobKey(text)) throw new Trouble('local', 'This is not a blob key.');
   return text;
 }
 
-/** Checks that a text is a valid folder of keys: empty, or a key and a slash. */
+/** A folder of keys is empty, or a key and a slash. */
 export function parseBlobFolder(text: string): string {
-  if (text !== '' && !(text.endsWith('/') && isBlobKey(text.slice(0, -1)))) {
+  if (text !== '' && !(text.endsWith('/') && isBlobKey(text.slice(0, -1))))
     throw new Trouble('local', 'This is not a folder of blob keys.');
-  }
   return text;
 }
 
-export const isBlobKey = (text: string) => text.length <= maxKeyLength && keyPattern.test(text);
-const maxKeyLength = 255;
-const keyPattern = /^[0-9A-Za-z_-][0-9A-Za-z._-]*(?:\/[0-9A-Za-z_-][0-9A-Za-z._-]*)*$/;
-
 /** The name under which a store keeps its identity. It is not a valid key, so it cannot collide with a blob. */
 export const identityName = '.intake-store';
+
+/** Enough for logs, for the database's WAL segments on the same disk, and for an operator to work with. */
+const reserveBytes = 256 * 1024 * 1024;
 
 /** True while a disk has room for `aheadBytes` (bytes claimed but not yet written) and a reserve for everything else on it. */
 export function hasRoom(freeBytes: number | null, aheadBytes: number): boolean {
   return freeBytes === null || freeBytes - aheadBytes >= reserveBytes;
 }
-
-/** Enough for logs, for the database's WAL segments on the same disk, and for an operator to work with. */
-const reserveBytes = 256 * 1024 * 1024;

@@ -3,10 +3,7 @@
 import { SchemaTrouble } from './trouble.ts';
 
 export interface Schema {
-  /**
-   * behind, absent: migrations of this version are missing. newer: a later version has expanded it, and this one goes on. ahead: a later
-   * version has made it unusable for this one.
-   */
+  /** behind, absent: migrations are missing. newer: a later version has expanded it. ahead: one has made it unusable for this one. */
   readonly state: 'current' | 'behind' | 'newer' | 'ahead' | 'absent';
   /** newer: the version that expanded it last. ahead: the lowest version that may use it. Null where unknown. */
   readonly version: string | null;
@@ -45,9 +42,8 @@ export function findExcluding(applied: readonly Pick<AppliedMigration, 'lowest'>
 
 /** Compares versions of the form MAJOR.MINOR.PATCH. A pre-release counts as its release. */
 export function isOlder(version: string, than: string): boolean {
-  const [one = [], other = []] = [version, than].map((text) =>
-    text.split('.').map((part) => Number.parseInt(part, 10)),
-  );
+  const toNumbers = (text: string) => text.split('.').map((part) => Number.parseInt(part, 10));
+  const [one, other] = [toNumbers(version), toNumbers(than)];
   const at = one.findIndex((number, nth) => number !== other[nth]);
   return at >= 0 && (one[at] ?? 0) < (other[at] ?? 0);
 }
@@ -57,41 +53,27 @@ export function isUsable({ state }: Schema): boolean {
 }
 
 export function describeSchema({ state, version }: Schema): string {
-  switch (state) {
-    case 'current':
-      return 'current';
-    case 'behind':
-      return 'behind: run intake migrate';
-    case 'absent':
-      return 'absent: the worker will create it';
-    case 'newer':
-      return `newer: ${version === null ? 'a later version' : `version ${version}`} has expanded it, and this one goes on`;
-    case 'ahead':
-      return `ahead: use version ${version} or newer`;
-  }
+  const later = version === null ? 'a later version' : `version ${version}`;
+  return {
+    current: 'current',
+    behind: 'behind: run intake migrate',
+    absent: 'absent: the worker will create it',
+    newer: `newer: ${later} has expanded it, and this one goes on`,
+    ahead: `ahead: use ${later} or newer`,
+  }[state];
 }
 
 /** The error of a command that needs this version's schema and must not migrate. */
-export function toSchemaTrouble(schema: Schema): SchemaTrouble {
-  const { state, version } = schema;
+export function toSchemaTrouble({ state, version }: Schema): SchemaTrouble {
   if (state === 'ahead') {
-    return new SchemaTrouble(
-      'The database was migrated by a newer version of Intake, and this one may no longer use it.',
-      `Use version ${version} of Intake or newer.`,
-    );
+    const what = 'The database was migrated by a newer version of Intake, and this one may no longer use it.';
+    return new SchemaTrouble(what, `Use version ${version} of Intake or newer.`);
   }
-  return new SchemaTrouble(
-    state === 'absent' ? 'The database has no schema of Intake yet.' : 'The schema is behind this version of Intake.',
-    state === 'absent'
-      ? 'Run `intake migrate`; worker, sync and backfill create it as well.'
-      : 'Run `intake migrate`, or use the version that the workers run.',
-  );
+  const what = state === 'absent' ? 'The database has no schema of Intake yet' : 'The schema is behind this version';
+  return new SchemaTrouble(`${what}.`, 'Run `intake migrate`, as worker, sync and backfill do when they start.');
 }
 
-/**
- * The trouble of a database that is not in UTF8. LATIN1 cannot store every name. In SQL_ASCII, Postgres cannot normalize addresses, so that
- * the applications of a person could not be found for an erasure.
- */
+/** LATIN1 cannot store every name. In SQL_ASCII, Postgres cannot normalize addresses, so that an erasure would not find a person. */
 export function toEncodingTrouble(encoding: string): SchemaTrouble | null {
   if (encoding === 'UTF8') return null;
   return new SchemaTrouble(

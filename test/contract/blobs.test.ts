@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type BlobStore, toBlobFolder, toBlobKey } from '../../src/domain/blob.ts';
+import { type BlobStore, toBlobKey } from '../../src/domain/blob.ts';
 import {
   type BlobPlace,
   createBytes,
@@ -39,7 +39,7 @@ for (const { name, absent, open } of places) {
     function create(sizeBytes = 40_000) {
       const { bytes, facts } = createBytes(sizeBytes);
       advertiserId += 1n;
-      return { bytes, facts, key: toBlobKey(advertiserId, facts.sha256), folder: toBlobFolder(advertiserId) };
+      return { bytes, facts, key: toBlobKey(advertiserId, facts.sha256), folder: `${advertiserId}/` };
     }
     const read = async (key: string) => Buffer.concat(await Array.fromAsync(store.get(key, signal)));
     const listKeys = (folder: string) => Array.fromAsync(store.list(folder, signal), (blob) => blob.key);

@@ -1,7 +1,7 @@
 // Verify compares rows with stored objects in both directions. It also reads the requested amount of bytes again, longest unread first, and
 // checks their sha256. Lost files are queued for download again. Orphaned objects are deleted after a day. A finding counts only when a
 // second look confirms it, because rows and objects change while they are compared.
-import { type BlobStore, type ListedBlob, toBlobFolder, toBlobKey, toSha256 } from '../../domain/blob.ts';
+import { type BlobStore, type ListedBlob, toBlobKey, toSha256 } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { nightMs, toNightBudget } from '../../domain/reread.ts';
 import { Trouble, WrongStore } from '../../domain/trouble.ts';
@@ -87,7 +87,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
 /** Each row with its object: both are ordered by key. Objects without a row are counted on the way. */
 async function* pairUp(step: Step): AsyncGenerator<{ readonly row: BlobRow; readonly found: ListedBlob | null }> {
   const { store, blobs, advertiserId, signal } = step;
-  const objects = blobs.list(toBlobFolder(advertiserId), signal)[Symbol.asyncIterator]();
+  const objects = blobs.list(`${advertiserId}/`, signal)[Symbol.asyncIterator]();
   let object = await objects.next();
   for await (const row of store.blobs.load(advertiserId)) {
     // Not its own, which may be that of an earlier resume.

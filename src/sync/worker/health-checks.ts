@@ -1,7 +1,7 @@
 // The checks of `intake doctor` and of a worker's readiness: whether the database, the storage and the source can be used, and what earlier
 // sweeps learned about the source. A check returns findings. It sends one harmless request to a source and leaves nothing in the storage.
 import { hash, randomBytes, randomUUID } from 'node:crypto';
-import { type BlobStore, type Deleted, type DeletePolicy, hasRoom } from '../../domain/blob.ts';
+import { type BlobStore, type Deleted, hasRoom } from '../../domain/blob.ts';
 import { assumptions } from '../../domain/coverage/certificate.ts';
 import type { KnownPages } from '../../domain/coverage/state.ts';
 import { describeSchema, isUsable, toEncodingTrouble, toSchemaTrouble } from '../../domain/schema.ts';
@@ -95,7 +95,7 @@ export async function checkBlobs(
 }
 
 /** Whether the storage keeps deleted objects, which would prevent erasure. No finding if it keeps none. */
-function toPolicyFindings({ versions, locks }: DeletePolicy, keptVersions: number): Finding[] {
+function toPolicyFindings({ versions, locks }: { versions: boolean; locks: boolean }, keptVersions: number): Finding[] {
   const check = 'erasure';
   if (locks || keptVersions > 0) {
     const detail = locks
