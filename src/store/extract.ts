@@ -1,8 +1,12 @@
 // What an extract reads: one snapshot of the views of intake_analytics, row by row. Also the record of the places that were written to.
-import { renderFingerprintSql } from '../domain/extract/fingerprint-sql.ts';
-import { type Fingerprint, parseAnswer, type Range, type Step } from '../domain/extract/fingerprints.ts';
-import type { ColumnType, ExtractColumn, ExtractedAdvertiser } from '../domain/extract/manifest.ts';
-import type { Changed } from '../domain/extract/partitions.ts';
+import {
+  type Fingerprint,
+  parseAnswer,
+  type Range,
+  renderFingerprintSql,
+  type Step,
+} from '../domain/extract/fingerprints.ts';
+import type { Changed, ColumnType, ExtractColumn, ExtractedAdvertiser } from '../domain/extract/manifest.ts';
 import type { ExtractStatus } from '../domain/status/status.ts';
 import { columnsOf, type Database, type Queryable, type Row, type Transaction } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';

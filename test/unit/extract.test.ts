@@ -6,9 +6,9 @@ import {
   findUnused,
   type Manifest,
   parseManifest,
+  toMonthRanges,
   toSnapshotId,
 } from '../../src/domain/extract/manifest.ts';
-import { toMonthRanges } from '../../src/domain/extract/partitions.ts';
 
 const toFile = (path: string, more: Partial<ExtractFile> = {}): ExtractFile => ({
   ...{ path, view: 'attachments', advertiser_id: '1', partition: '2026-07', rows: 1, bytes: 1, sha256: '' },

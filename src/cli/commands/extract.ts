@@ -2,12 +2,13 @@
 // the applications in which a copy elsewhere differs. The copy's engine computes fingerprints of ranges of ids by a statement that this
 // command prints; the command compares them and prints the next, narrower statement.
 import { readFileSync } from 'node:fs';
-import { engines, renderFingerprintSql } from '../../domain/extract/fingerprint-sql.ts';
 import {
   type CopyAnswer,
   type Difference,
+  engines,
   findDifferences,
   parseAnswer,
+  renderFingerprintSql,
   type Step,
 } from '../../domain/extract/fingerprints.ts';
 import { formatBytes, formatCount } from '../../domain/format.ts';

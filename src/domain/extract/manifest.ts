@@ -1,5 +1,5 @@
 // The manifest of a snapshot: what an extract writes last, and what a reader reads first. Its members are published (docs/extract.md), so
-// they are only ever added. Ids are text, because they may exceed 2^53. Knows no store and no database.
+// they are only ever added. Ids are text, because they may exceed 2^53. Also how rows are divided into files, and which files serve again.
 
 import { Trouble } from '../trouble.ts';
 
@@ -8,7 +8,6 @@ export interface Manifest {
   readonly snapshot_id: string;
   /** When the snapshot was taken: every file shows the database as it was then. */
   readonly time: string;
-  /** The version of Intake. */
   readonly version: string;
   /** The database that owns the target: no other one extracts there. */
   readonly database: string;
@@ -23,7 +22,6 @@ export interface Manifest {
   readonly files: readonly ExtractFile[];
 }
 
-/** What was known of an advertiser's completeness when the snapshot was taken. */
 export interface ExtractedAdvertiser {
   readonly name: string;
   readonly advertiser_id: string;
@@ -111,24 +109,17 @@ function toUnreadable(path: string, cause?: unknown): Trouble {
  * has a smaller id than its own. `before`: the greatest id so far; empty where there is none.
  */
 export function toSnapshotId(at: Date, before: string): string {
-  const id = toCompact(at);
-  return id > before ? id : toCompact(new Date(fromCompact(before).getTime() + 1));
-}
-
-const toCompact = (at: Date) => at.toISOString().replaceAll(/[-:.]/g, '');
-
-function fromCompact(id: string): Date {
-  return new Date(id.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\d)(\d{3})Z$/, '$1-$2-$3:$4:$5.$6Z'));
+  const toId = (time: Date) => time.toISOString().replaceAll(/[-:.]/g, '');
+  if (toId(at) > before) return toId(at);
+  const last = before.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\d)(\d{3})Z$/, '$1-$2-$3:$4:$5.$6Z');
+  return toId(new Date(new Date(last).getTime() + 1));
 }
 
 export function toManifestPath(snapshotId: string): string {
   return `snapshots/${snapshotId}.json`;
 }
 
-/**
- * People's columns lie in a folder of their own, so that access to them can be granted apart. The hash tells the files of one partition
- * apart.
- */
+/** People's columns lie in a folder of their own, so that access can be granted apart. The hash tells the files of a partition apart. */
 export function toFilePath(
   { view, advertiser_id, partition, sha256 }: Omit<ExtractFile, 'path'>,
   isPersonal: boolean,
@@ -157,4 +148,57 @@ export function findUnused(paths: readonly string[], kept: readonly Manifest[], 
     const writer = toWriter(path);
     return writer !== null && writer <= own && !used.has(path);
   });
+}
+
+/** By month of submission; by a hash of the application id, so that an erasure rewrites a 64th; or not at all. */
+export type Division = 'month' | 'bucket' | 'none';
+
+/** Views with a row per application, file, screen or answer. All others are summaries: small, and written whole every time. */
+const monthly: readonly string[] = ['applications_anonymous', 'attachments', 'screening_outcomes', 'screening_answers'];
+
+export function toDivision(view: string, isPersonal: boolean): Division {
+  if (isPersonal) return 'bucket';
+  return monthly.includes(view) ? 'month' : 'none';
+}
+
+/** Which partitions of an advertiser have changed since the snapshot before; null: all may have. */
+export interface Changed {
+  readonly months: readonly string[];
+  readonly buckets: readonly string[];
+}
+
+/** The partitions to write, and the files of the snapshot before that stay. `write` null: all partitions. */
+export function planPartitions(
+  view: string,
+  division: Division,
+  earlier: readonly ExtractFile[],
+  changed: Changed | null,
+): { readonly write: readonly string[] | null; readonly keep: readonly ExtractFile[] } {
+  if (changed === null || division === 'none') return { write: null, keep: [] };
+  const write = division === 'month' ? changed.months : changed.buckets;
+  const isKept = ({ partition }: ExtractFile) => partition !== null && !write.includes(partition);
+  return { write, keep: earlier.filter((file) => file.view === view && isKept(file)) };
+}
+
+/** Whether the files of the snapshot before can serve for this view: it holds the view, with the same columns. */
+export function isContinued(previous: Manifest, view: string, columns: readonly ExtractColumn[]): boolean {
+  const before = previous.columns[view];
+  return before !== undefined && JSON.stringify(before) === JSON.stringify(columns);
+}
+
+/**
+ * The months of an advertiser's earlier files with the range of their ids. An application whose time of submission has changed, or that is
+ * erased, was in one of the months whose range holds its id.
+ */
+export function toMonthRanges(files: readonly ExtractFile[]): { month: string; low: bigint; high: bigint }[] {
+  const ranges = new Map<string, { month: string; low: bigint; high: bigint }>();
+  for (const { view, partition, min_id, max_id } of files) {
+    if (!monthly.includes(view) || partition === null || min_id === null || max_id === null) continue;
+    const [low, high] = [BigInt(min_id), BigInt(max_id)];
+    const range = ranges.get(partition) ?? { month: partition, low, high };
+    if (low < range.low) range.low = low;
+    if (high > range.high) range.high = high;
+    ranges.set(partition, range);
+  }
+  return [...ranges.values()];
 }

@@ -2,19 +2,17 @@
 // no kept snapshot needs. One process at a time writes to a target.
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import {
+  type Changed,
   type ExtractColumn,
   type ExtractFile,
+  isContinued,
   isWrittenBy,
   type Manifest,
-  toManifestPath,
-} from '../../domain/extract/manifest.ts';
-import {
-  type Changed,
-  isContinued,
   planPartitions,
   toDivision,
+  toManifestPath,
   toMonthRanges,
-} from '../../domain/extract/partitions.ts';
+} from '../../domain/extract/manifest.ts';
 import { LeaseLost, Trouble } from '../../domain/trouble.ts';
 import type { Snapshot, SnapshotAdvertiser } from '../../store/extract.ts';
 import type { Store } from '../../store/store.ts';

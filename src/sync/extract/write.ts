@@ -1,8 +1,8 @@
 // Writes the rows of one view and advertiser as files of a target, by partition. A file is encoded into the spool first, because
 // a store takes bytes of known size and hash.
 import type { BlobStore, Spool } from '../../domain/blob.ts';
+import type { Division } from '../../domain/extract/manifest.ts';
 import { type ExtractColumn, type ExtractFile, toFilePath } from '../../domain/extract/manifest.ts';
-import type { Division } from '../../domain/extract/partitions.ts';
 import type { Snapshot } from '../../store/extract.ts';
 import type { Row } from '../../store/postgres/database.ts';
 import { openParquet } from './parquet.ts';

@@ -3,7 +3,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import { expect } from 'vitest';
-import { renderFingerprintSql } from '../../../src/domain/extract/fingerprint-sql.ts';
+import { renderFingerprintSql } from '../../../src/domain/extract/fingerprints.ts';
 import { loadQueryCalls, type QueryCall } from '../../support/database/sql-texts.ts';
 import { test } from '../../support/database/test-database.ts';
 
