@@ -1,9 +1,14 @@
 // Maps errors of the S3 SDK to Trouble. A message contains only the store's error code and status, never the store's message or the
 // request: those may contain names, keys and signed URLs.
 
-import { toCertificateProblem, toConnectionReason } from '../domain/trouble.ts';
 import { toDelay } from '../domain/delay.ts';
-import { CertificateTrouble, Trouble, type TroubleKind } from '../domain/trouble.ts';
+import {
+  CertificateTrouble,
+  Trouble,
+  type TroubleKind,
+  toCertificateProblem,
+  toConnectionReason,
+} from '../domain/trouble.ts';
 
 /** Converts any error of the SDK to Trouble. A store that cannot accept bytes is `local`, which does not count as a download attempt. */
 export function toTrouble(error: unknown, bucket: string, address: string): Trouble {

@@ -28,8 +28,7 @@ import {
   parseBlobFolder,
   parseBlobKey,
 } from '../domain/blob.ts';
-import { toHostAndPort } from '../domain/trouble.ts';
-import { isMissing, Trouble } from '../domain/trouble.ts';
+import { isMissing, Trouble, toHostAndPort } from '../domain/trouble.ts';
 import { buildPut } from './s3-put.ts';
 import { isUnsupported, toTrouble } from './s3-trouble.ts';
 

@@ -20,12 +20,7 @@ export interface BlobStore extends AsyncDisposable {
     beforeOver?: () => Promise<void>,
   ): Promise<'stored' | 'present'>;
   /** Compares the object with the facts. `metadata` compares the store's metadata, which is cheap; `bytes` reads and hashes the object. */
-  verify(
-    key: string,
-    facts: BlobFacts,
-    proof: 'metadata' | 'bytes',
-    signal: AbortSignal,
-  ): Promise<BlobCondition>;
+  verify(key: string, facts: BlobFacts, proof: 'metadata' | 'bytes', signal: AbortSignal): Promise<BlobCondition>;
   /** The bytes. The object is opened when the first chunk is requested; Trouble `missing` is thrown there. */
   get(key: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /** A key without an object is not an error. After a Trouble without a status, the store may still carry out the deletion later. */

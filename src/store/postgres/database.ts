@@ -2,8 +2,7 @@
 // It keeps no session state outside a transaction, so it works through a pooler in transaction mode.
 import { dirname } from 'node:path';
 import pg from 'pg';
-import { toCertificateProblem, toConnectionReason } from '../../domain/trouble.ts';
-import { SettingTrouble, Trouble } from '../../domain/trouble.ts';
+import { SettingTrouble, Trouble, toCertificateProblem, toConnectionReason } from '../../domain/trouble.ts';
 import { type BatchSize, readBatches } from './batches.ts';
 import { clientOf, type DatabaseUrl, toAddress, toDatabaseName, unboundLogin } from './connection.ts';
 import { type Copy, copyInto } from './copy.ts';

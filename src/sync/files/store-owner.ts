@@ -63,7 +63,9 @@ export async function loadOwner({ store, blobs }: OwnerDeps, signal: AbortSignal
 async function look(blobs: BlobStore, recorded: RecordedStore | null, signal: AbortSignal) {
   const identity = await blobs.loadIdentity(signal);
   const isRefused = !isOwnStore(recorded, identity) || (identity === null && (await holdsFiles(blobs, signal)));
-  const refusal = isRefused ? new WrongStore('local', explainRefusal(blobs.location, recorded, identity), { at: 'storage' }) : null;
+  const refusal = isRefused
+    ? new WrongStore('local', explainRefusal(blobs.location, recorded, identity), { at: 'storage' })
+    : null;
   return { identity, owner: parseIdentity(identity), refusal };
 }
 

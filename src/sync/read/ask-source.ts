@@ -92,7 +92,9 @@ export function createAsker(
     if (answer.kind === 'unanswered' && question.covers !== null) {
       failing.push(question.covers);
       if (failing.filter(isSingle).length > mostFailedIds)
-        throw new NotBelieved('unreachable', `The source fails for one id after the other: ${answer.why}`, { at: 'source' });
+        throw new NotBelieved('unreachable', `The source fails for one id after the other: ${answer.why}`, {
+          at: 'source',
+        });
     }
     if (page !== null) {
       served = question;

@@ -142,7 +142,9 @@ test('every change of state is a line of its table, with the file that makes it'
   );
   const unknown = moves.filter(({ what, was, is_now, statement }) => {
     const isHere = (place: string) => isMadeIn(place.split(' ')[0] ?? '', statement);
-    return !lives[what as 'blobs' | 'downloads'].some(({ from, to, by }) => to === is_now && from.includes(was) && by.some(isHere));
+    return !lives[what as 'blobs' | 'downloads'].some(
+      ({ from, to, by }) => to === is_now && from.includes(was) && by.some(isHere),
+    );
   });
   expect(unknown.map((move) => ({ ...move, statement: toLine(move.statement).slice(0, 80) }))).toEqual([]);
   expect(new Set(moves.map(({ what, was, is_now }) => `${what} ${was} ${is_now}`)).size).toBeGreaterThan(17);
