@@ -3,7 +3,7 @@
 // and to one, whatever the number of applications.
 
 /** The width of the ranges of each step. */
-export const widths = [65_536n, 256n, 1n] as const;
+const widths = [65_536n, 256n, 1n] as const;
 export type Step = 1 | 2 | 3;
 
 /** What the copy answered: the step, and the fingerprint of every range of its width that is not empty. */
