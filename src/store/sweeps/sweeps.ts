@@ -86,8 +86,8 @@ export async function saveProgress(tx: Queryable, page: SweepPage, progress: Swe
     saveUnreadable(tx, advertiserId, unreadable),
     cursor !== null && raiseCursor(tx, advertiserId, cursor),
   ]);
-  const dropped = 'Another answer showed an application that the source had hidden from this sweep.';
-  if (saved.length === 0) throw new SweepDropped('local', dropped);
+  const why = 'Another answer showed an application that the source had hidden from this sweep.';
+  if (saved.length === 0) throw new SweepDropped('local', why);
   const events = ended === null ? [] : await endSweep(tx, page, ended);
   if (evidence.length > 0) await appendEvidence(tx, advertiserId, sweep.sweepId, evidence);
   if (evidence.length > 0 && ended !== null) await pruneEvidence(tx, advertiserId);
