@@ -1,7 +1,6 @@
 // Deleting objects beside equal bytes that come at the same moment: however slow the delete is, and if a process dies or stands still, a
 // file that is called stored has its object.
 import { createHash } from 'node:crypto';
-import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createMaintenance } from '../../../src/app/maintenance.ts';
@@ -315,25 +314,6 @@ test('objects that the store refuses for longer than their tokens hold end a run
   asked.length = 0;
   await expect(run()).rejects.toBe(refusal);
   expect(asked[0]).toBe(other);
-});
-
-test('infected bytes that the file system does not delete keep no others', async () => {
-  await using intake = await openSmallIntake({ database });
-  const contents = Array.from({ length: 6 }, (_, nth) => `virus ${nth}`);
-  const ids = intake.board.add(contents.map((content) => ({ attachments: [{ kind: 'resume', content }] })));
-  await intake.syncWithFiles();
-  for (const [nth, id] of ids.entries())
-    await intake.change(id, { attachments: [{ kind: 'resume', content: contents[nth] as string, hasVirus: true }] });
-  const [first] = await database.query<{ key: string }>(
-    `SELECT key FROM intake.blobs WHERE state = 'infected' LIMIT 1`,
-  );
-  const path = join(intake.folder, 'blobs', first?.key ?? '');
-  // A folder in place of the file is not deleted.
-  rmSync(path);
-  mkdirSync(path);
-  await expect(deleteDue(intake, signal())).rejects.toBeInstanceOf(Trouble);
-  expect(await intake.keys()).toEqual([]);
-  expect(await database.query(`SELECT 1 FROM intake.blobs WHERE deleted_at IS NOT NULL`)).toHaveLength(5);
 });
 
 test('verify collects orphans also where one object cannot be looked at', async () => {

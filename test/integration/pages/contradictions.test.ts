@@ -53,10 +53,16 @@ const backfilling = {
 
 const everyTen = (count: number) => Array.from({ length: count }, (_, nth) => BigInt(1_000 + 10 * nth));
 
-test('a backfill by date that shows somebody ends the certificate', { tags: ['slow'] }, async ({ database }) => {
-  await using intake = await openSmallIntake({ rigor: 'proof', database });
+/** An account whose forty applications of yesterday are proven complete. */
+async function openProven(database: TestDatabase): Promise<SmallIntake> {
+  const intake = await openSmallIntake({ rigor: 'proof', database });
   addOld(intake, everyTen(40));
   await intake.sweep();
+  return intake;
+}
+
+test('a backfill by date that shows somebody ends the certificate', { tags: ['slow'] }, async ({ database }) => {
+  await using intake = await openProven(database);
   expect(await certificates(database)).toMatchObject([{ certificate: 'proven' }]);
   addOld(intake, [1_005n]);
   await using source = intake.openSource('json');
@@ -72,9 +78,7 @@ test('a backfill by date that shows somebody ends the certificate', { tags: ['sl
 });
 
 test('a recheck whose cross-check shows somebody hidden ends it', { tags: ['slow'] }, async ({ database }) => {
-  await using intake = await openSmallIntake({ rigor: 'proof', database });
-  addOld(intake, everyTen(40));
-  await intake.sweep();
+  await using intake = await openProven(database);
   addOld(intake, [1_005n]);
   await readFrom(intake, await loadId(database, 20));
   expect(await database.query(`SELECT 1 FROM intake.applications WHERE application_id = 1005`)).toHaveLength(1);
@@ -88,18 +92,14 @@ describe('an answer of which no proof learns ends the certificate that it contra
   const ended = (by: string) => [{ certificate: 'unproven', risk: 'doubt', reason: expect.stringContaining(by) }];
 
   test('as a poll that reads the ids of the last day again', async ({ database }) => {
-    await using intake = await openSmallIntake({ rigor: 'proof', database });
-    addOld(intake, everyTen(40));
-    await intake.sweep();
+    await using intake = await openProven(database);
     addOld(intake, [1_005n]);
     await intake.sweep();
     expect(await certificates(database)).toMatchObject(ended('a poll'));
   });
 
   test('but not a poll that shows an application with an old date above all others', async ({ database }) => {
-    await using intake = await openSmallIntake({ rigor: 'proof', database });
-    addOld(intake, everyTen(40));
-    await intake.sweep();
+    await using intake = await openProven(database);
     addOld(intake, [2_000n]);
     await intake.sweep();
     expect(await database.query(`SELECT 1 FROM intake.applications WHERE application_id = 2000`)).toHaveLength(1);
@@ -107,9 +107,7 @@ describe('an answer of which no proof learns ends the certificate that it contra
   });
 
   test('as a question about an unreadable id, to which the source shows more', async ({ database }) => {
-    await using intake = await openSmallIntake({ rigor: 'proof', database });
-    addOld(intake, everyTen(40));
-    await intake.sweep();
+    await using intake = await openProven(database);
     addOld(intake, [1_005n]);
     const unreadable = { id: 1_015n as Position, reason: 'HTTP 500' };
     await intake.store.coverage.saveUnreadable(intake.board.advertiserId, [unreadable]);
@@ -121,9 +119,7 @@ describe('an answer of which no proof learns ends the certificate that it contra
   });
 
   test('as a question that a sweep repeats, whose range it has closed', async ({ database }) => {
-    await using intake = await openSmallIntake({ rigor: 'proof', database });
-    addOld(intake, everyTen(40));
-    await intake.sweep();
+    await using intake = await openProven(database);
     const { applications } = intake.store;
     let widest = 0;
     const commitPage: (typeof applications)['commitPage'] = async (...page) => {
@@ -165,9 +161,7 @@ test('a doubt and its evidence survive sweeps that began earlier', { tags: ['slo
 });
 
 test('the proof is what the completeness view says, also with a gap and an unreadable id', async ({ database }) => {
-  await using intake = await openSmallIntake({ rigor: 'proof', database });
-  addOld(intake, everyTen(40));
-  await intake.sweep();
+  await using intake = await openProven(database);
   const { store } = intake;
   const { advertiserId } = await store.advertisers.ensure('default', null);
   if (advertiserId === null) throw new Error('The first sweep pins the id.');
