@@ -73,7 +73,7 @@ function toTarget(url: DatabaseUrl): typeof nowhere {
 function requireChannelBinding(connection: pg.Connection): void {
   let [isOffered, isBound] = [false, false];
   const refuse = () => {
-    connection.emit('error', new Error(unboundLogin));
+    connection.emit('error', new Error('login without channel binding'));
     connection.stream.destroy();
   };
   connection.on('authenticationSASL', ({ mechanisms }: { readonly mechanisms: readonly string[] }) => {
@@ -89,9 +89,6 @@ function requireChannelBinding(connection: pg.Connection): void {
     if (!isBound) refuse();
   });
 }
-
-/** The message of a login that `channel_binding=require` ended. */
-export const unboundLogin = 'login without channel binding';
 
 /** Host and port of a database URL, for messages: never its user or password. */
 export function toAddress(url: DatabaseUrl): string {

@@ -1,10 +1,9 @@
 // All access to Postgres: a pool, plain SQL and transactions that set their own timeouts. It knows no table.
 // It keeps no session state outside a transaction, so it works through a pooler in transaction mode.
-import { dirname } from 'node:path';
 import pg from 'pg';
 import { SettingTrouble, Trouble, toCertificateProblem, toConnectionReason } from '../../domain/trouble.ts';
 import { type BatchSize, readBatches } from './batches.ts';
-import { clientOf, type DatabaseUrl, toAddress, toDatabaseName, unboundLogin } from './connection.ts';
+import { clientOf, type DatabaseUrl, toAddress, toDatabaseName } from './connection.ts';
 import { type Copy, copyInto } from './copy.ts';
 
 export interface DatabaseOptions {
@@ -21,6 +20,7 @@ export interface DatabaseOptions {
 export type Row = Record<string, unknown>;
 
 export interface Queryable {
+  /** A statement outside of a transaction is repeated after a conflict. */
   query<T extends object = Row>(sql: string, values?: readonly unknown[]): Promise<T[]>;
 }
 
@@ -71,8 +71,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   let wasAccepted = false;
   const rethrow = (error: unknown): never => {
     const trouble = toTrouble(error, options.url);
-    if (!(wasAccepted && trouble instanceof SettingTrouble && toLoginState(error) === wrongPassword)) throw trouble;
-    throw new Trouble('local', trouble.message, { at: 'database', cause: error });
+    if (!(wasAccepted && wrongPassword.test(`${sqlState(error)} ${(error as Error).message}`))) throw trouble;
+    throw new Trouble('local', (trouble as Error).message, { at: 'database', cause: error });
   };
   // statement_timeout normally fires first. This limit ends a connection that no longer answers.
   const limitMs = statementTimeoutMs + 15_000;
@@ -124,7 +124,12 @@ export function openDatabase(options: DatabaseOptions): Database {
       // Awaited, not pipelined: if BEGIN fails, each pipelined statement would run as a transaction of its own.
       await client.query([begin, ...locks.map(toLockSql)].join(';'));
       const result = await work({
-        query: async (sql, values) => await run(own(), sql, values, fail),
+        query: async (sql, values = []) =>
+          (
+            await own()
+              .query(sql, [...values])
+              .catch(fail)
+          ).rows,
         copy: async (copies) => await copyInto(own(), copies).catch(fail),
         async *read<T extends object>(sql: string, values: readonly unknown[], size: BatchSize) {
           try {
@@ -151,7 +156,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 
   return {
-    query: (sql, values) => run(pool, sql, values, rethrow),
+    query: (sql, values = []) => retryOnConflict(async () => (await pool.query(sql, [...values]).catch(rethrow)).rows),
     transaction,
     async [Symbol.asyncDispose]() {
       await pool.end();
@@ -179,16 +184,6 @@ function toLockSql(lock: Lock): string {
   return `SELECT pg_advisory_xact_lock${lock.shared ? '_shared' : ''}(${lock.class}, hashint8(${lock.key}))`;
 }
 
-async function run<T extends object>(
-  target: pg.Pool | pg.PoolClient,
-  sql: string,
-  values: readonly unknown[] | undefined,
-  rethrow: (error: unknown) => never,
-): Promise<T[]> {
-  const { rows } = await target.query(sql, (values ?? []) as unknown[]).catch(rethrow);
-  return rows as T[];
-}
-
 /** Errors that a retry resolves. 23505 (duplicate key) is one: two lanes inserted the same new application, and the retry sees its row. */
 const conflictCodes = new Set(['40001', '40P01', '23505']);
 
@@ -201,31 +196,6 @@ const refused = '25P02';
  */
 const temporaryCodes = /^(08...|40001|40P01|57P0[1-5]|57014|55P03|53...|25006|25P03|58030)$/;
 const networkCodes = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_|EHOST|ENET|EADDRNOTAVAIL|EACCES|EPERM|ENOENT)/;
-/** Without ENOENT: a server that is starting has not created its socket yet. */
-const wrongSocket = /^(EACCES|EPERM|EINVAL|ENOTDIR|ELOOP|ENAMETOOLONG|ENOTSOCK|EPROTOTYPE)$/;
-
-/** Errors that only another DATABASE_URL resolves; a retry does not help. */
-const wrongPassword = '28P01';
-const settingProblems: Readonly<Record<string, (server: string, name: string) => string>> = {
-  [wrongPassword]: (server) => `${server} does not accept the user or the password`,
-  '28000': (server) => `${server} does not allow this user to connect from here`,
-  '3D000': (server, name) => `there is no database "${name}" at ${server}`,
-};
-
-/** The code of every error that pgbouncer itself returns. */
-const poolerRefusal = '08P01';
-const poolerReasons: readonly (readonly [RegExp, string])[] = [
-  [/authentication failed|no such user/i, wrongPassword],
-  [/no such database/i, '3D000'],
-];
-
-/** The Postgres code for this login error, also where a pooler reports it under its own code. */
-function toLoginState(error: unknown): string | undefined {
-  const code = sqlState(error);
-  if (code !== poolerRefusal || !(error instanceof Error)) return code;
-  return poolerReasons.find(([reason]) => reason.test(error.message))?.[1] ?? code;
-}
-
 const stateWords: Readonly<Record<string, string>> = {
   '25006': 'is read-only',
   '53100': 'has no disk space left',
@@ -249,13 +219,10 @@ export function toTrouble(error: unknown, url: DatabaseUrl): unknown {
   if (error instanceof Trouble || !(error instanceof Error)) return error;
   const code = sqlState(error) ?? '';
   const address = toAddress(url);
-  const wrong =
-    toSocketProblem(error, code) ??
-    toTlsProblem(error, code, address) ??
-    settingProblems[toLoginState(error) ?? '']?.(address, toDatabaseName(url));
+  const wrong = findWrongSetting(error, code, address, toDatabaseName(url));
   if (wrong) return new SettingTrouble(`DATABASE_URL: ${wrong}${code && ` (${code})`}.`, error, 'database');
   const lost = /Connection terminated|timeout exceeded|Query read timeout|not queryable/i.test(error.message);
-  const isAway = lost || networkCodes.test(code);
+  const isAway = lost || networkCodes.test(code) || (error as NodeJS.ErrnoException).syscall === 'connect';
   if (!isAway && !temporaryCodes.test(code)) return error;
   const which = `The database at ${address}`;
   const what = isAway ? 'cannot be reached' : (stateWords[code] ?? 'cannot take work now');
@@ -263,44 +230,56 @@ export function toTrouble(error: unknown, url: DatabaseUrl): unknown {
   return new Trouble('local', `${which} ${what} (${reason}).`, { at: 'database', cause: error });
 }
 
-function toSocketProblem(error: Error, code: string): string | null {
-  const { syscall, address } = error as NodeJS.ErrnoException & { readonly address?: string };
-  if (syscall !== 'connect' || !address?.startsWith('/') || !wrongSocket.test(code)) return null;
-  return `no Unix socket can be opened in ${dirname(address)}`;
-}
-
-/** Node's error codes for a failed TLS handshake. */
-const handshakeCodes = /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO)/;
-
-/** Messages of Postgres, pgbouncer and managed servers that require TLS. */
-const wantsTls = /SSL off|(?:SSL|TLS)[^.]* (?:is )?required|requires? (?:SSL|TLS)/i;
-
-/** Describes a problem with the certificates that DATABASE_URL names, or with the server's; null for any other error. */
-function toTlsProblem(error: Error, code: string, server: string): string | null {
-  const { syscall, path } = error as NodeJS.ErrnoException;
+/** Describes an error that only another DATABASE_URL or another server resolves; null for any other error. */
+function findWrongSetting(error: Error, code: string, server: string, database: string): string | null {
+  const { syscall, path = 'of a certificate' } = error as NodeJS.ErrnoException;
   // Certificate files are read while connecting. A missing Unix socket has the same code, but its syscall is `connect`.
-  if (path && (syscall === 'open' || syscall === 'read')) return `the file ${path} cannot be read`;
-  if (syscall === 'read' && code === 'EISDIR') return 'a certificate file that it names is a folder';
-  const problem = toCertificateProblem(code, server, 'with sslrootcert=FILE');
-  if (problem !== null) return problem;
-  if (handshakeCodes.test(code))
-    return `the TLS handshake with ${server} failed; check sslmode and the certificate files`;
-  if (/no pg_hba\.conf entry.*no encryption/i.test(error.message)) {
-    return code === poolerRefusal
-      ? `the pooler at ${server} connects to its server without TLS, and the server rejects that: set server_tls_sslmode there`
-      : `${server} does not allow this user to connect from here without TLS; add sslmode=verify-full, or sslmode=require to check no certificate. A server that has no TLS needs an entry in its pg_hba.conf`;
-  }
-  if (error.message === unboundLogin)
-    return `${server} offers no login with channel binding, which channel_binding=require asks for; it needs TLS and SCRAM, and a pooler may not have it`;
-  if (/channel binding check failed/.test(error.message))
-    return `the TLS connection does not end at ${server} but at something between, which may read along`;
-  if (/^SASL channel binding/.test(error.message))
-    return `channel binding is not possible with the certificate of ${server}; use channel_binding=disable`;
-  if (/valid client certificate/.test(error.message))
-    return `${server} requires a client certificate; name it with sslcert and sslkey`;
-  if (wantsTls.test(error.message))
-    return `${server} requires TLS and the connection has none; add sslmode=verify-full, or sslmode=require to check no certificate`;
-  if (/does not support SSL/.test(error.message))
-    return `${server} does not speak TLS; use sslmode=disable, or turn TLS on there`;
-  return null;
+  if (syscall === 'open' || code === 'EISDIR') return `the file ${path} cannot be read`;
+  const certificate = toCertificateProblem(code, server, 'with sslrootcert=FILE');
+  if (certificate !== null) return certificate;
+  return wrongSettings.find(([said]) => said.test(`${code} ${error.message}`))?.[1](server, database) ?? null;
 }
+
+const wrongPassword = /^28P01 |^08P01 .*(?:authentication failed|no such user)/i;
+const useTls = 'add sslmode=verify-full, or sslmode=require to check no certificate';
+
+/** By code and message. 08P01 is the code of every error that pgbouncer itself returns. */
+const wrongSettings: readonly (readonly [RegExp, (server: string, database: string) => string])[] = [
+  [wrongPassword, (server) => `${server} does not accept the user or the password`],
+  [/^3D000 |^08P01 .*no such database/i, (server, database) => `there is no database "${database}" at ${server}`],
+  [
+    /^08P01 .*no pg_hba\.conf entry.*no encryption/i,
+    (server) =>
+      `the pooler at ${server} connects to its server without TLS, and the server rejects that: set server_tls_sslmode there`,
+  ],
+  [
+    /no pg_hba\.conf entry.*no encryption/i,
+    (server) =>
+      `${server} does not allow this user to connect from here without TLS; ${useTls}. A server that has no TLS needs an entry in its pg_hba.conf`,
+  ],
+  [
+    /login without channel binding/,
+    (server) =>
+      `${server} offers no login with channel binding, which channel_binding=require asks for; it needs TLS and SCRAM, and a pooler may not have it`,
+  ],
+  [
+    /channel binding check failed/,
+    (server) => `the TLS connection does not end at ${server} but at something between, which may read along`,
+  ],
+  [
+    /SASL channel binding/,
+    (server) => `channel binding is not possible with the certificate of ${server}; use channel_binding=disable`,
+  ],
+  [/valid client certificate/, (server) => `${server} requires a client certificate; name it with sslcert and sslkey`],
+  // Messages of Postgres, pgbouncer and managed servers.
+  [
+    /SSL off|(?:SSL|TLS)[^.]* (?:is )?required|requires? (?:SSL|TLS)/i,
+    (server) => `${server} requires TLS and the connection has none; ${useTls}`,
+  ],
+  [/does not support SSL/, (server) => `${server} does not speak TLS; use sslmode=disable, or turn TLS on there`],
+  [/^28000 /, (server) => `${server} does not allow this user to connect from here`],
+  [
+    /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO)/,
+    (server) => `the TLS handshake with ${server} failed; check sslmode and the certificate files`,
+  ],
+];

@@ -1,11 +1,8 @@
 // Servers and poolers that refuse a login each say so in their own way. Where only a setting helps, the command ends with 2 and says which.
-import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { callIntake } from '../../support/processes/intake.ts';
 import { listenLocally } from '../../support/servers/local-server.ts';
-import { openScratch } from '../../support/stores/blob-stores.ts';
 
 /** Answers every login with this error. */
 async function openRefusal(code: string, message: string) {
@@ -61,16 +58,4 @@ describe('a login that is refused', () => {
     );
     expect(await callIntake(['migrate'], { DATABASE_URL: server.url })).toMatchObject({ code: 5 });
   });
-});
-
-test('a Unix socket that cannot be one is a setting to correct', async () => {
-  await using scratch = await openScratch();
-  const file = join(scratch.path, 'file');
-  writeFileSync(file, '');
-  for (const folder of [file, `/${'x'.repeat(120)}`]) {
-    expect(await callIntake(['migrate'], { DATABASE_URL: `postgres://intake@/staff?host=${folder}` })).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining(`DATABASE_URL: no Unix socket can be opened in ${folder} (E`),
-    });
-  }
 });
