@@ -54,7 +54,7 @@ export async function openAnyStore(
 export async function openStoreOf(...given: Parameters<typeof openAnyStore>): Promise<Store> {
   await using stack = new AsyncDisposableStack();
   const store = stack.use(await openAnyStore(...given));
-  await store.schema.require();
+  await store.schema.requireSchema();
   stack.move();
   return store;
 }

@@ -14,7 +14,7 @@ export function createMaintenance(config: Config<'sync' | 'blobs'>, store: Store
     async run(signal, onStep) {
       await using blobs = await openBlobsOf(config, store, signal);
       // Includes accounts that are no longer configured, because nothing else checks their bytes.
-      const advertisers = await store.advertisers.loadIds();
+      const advertisers = await store.advertisers.loadAdvertiserIds();
       const amount = { withinMs: config.sync.VERIFY_WITHIN };
       await verify(
         { store, blobs, onStep },
@@ -29,7 +29,10 @@ export function createMaintenance(config: Config<'sync' | 'blobs'>, store: Store
       async run(signal, onStep) {
         for (;;) {
           signal.throwIfAborted();
-          const pruned = (await store.events.prune()) + (await store.sweeps.prune()) + (await store.quarantine.prune());
+          const pruned =
+            (await store.events.pruneEvents()) +
+            (await store.sweeps.pruneSweeps()) +
+            (await store.quarantine.pruneQuarantine());
           if (pruned === 0) return;
           onStep();
         }
@@ -53,7 +56,7 @@ export function createMaintenance(config: Config<'sync' | 'blobs'>, store: Store
       schedule: '*/10 * * * *',
       // Runs even if prefill is not configured here: one worker does it for all, and expired personal data must be deleted in any case.
       async run() {
-        await store.prefills.lapse();
+        await store.prefills.lapsePrefills();
       },
     },
   ];
@@ -70,8 +73,8 @@ export function createPrivacyMaintenance(
       name: 'erasures',
       schedule: '*/2 * * * *',
       async run(signal, onStep) {
-        const advertisers = await store.advertisers.loadIds();
-        const open = (await Promise.all(advertisers.map((id) => store.erasures.loadOpen(id)))).flat();
+        const advertisers = await store.advertisers.loadAdvertiserIds();
+        const open = (await Promise.all(advertisers.map((id) => store.erasures.loadOpenErasures(id)))).flat();
         if (open.length === 0) return;
         await using blobs = await openBlobsOf(config, store, signal, 'erase');
         const eraseExtracts = createExtractErasure(config, store);
@@ -86,7 +89,7 @@ export function createPrivacyMaintenance(
       schedule: '23 * * * *',
       async run(signal, onStep) {
         const { RETENTION: retentionMs } = config.privacy;
-        const advertisers = await store.advertisers.loadIds();
+        const advertisers = await store.advertisers.loadAdvertiserIds();
         if (retentionMs === null) {
           for (const id of advertisers) await store.erasures.noteRetention(id, null);
           return;

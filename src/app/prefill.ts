@@ -47,7 +47,7 @@ export async function runPrefill(config: PrefillConfig, log: Log, ending: Ending
   const until = performance.now() + schemaWaitMs;
   const presence = await retry(waiting, async () => {
     await requireSchema(store, performance.now() < until);
-    await requireKey({ privacy: store.prefills });
+    await requireKey({ privacy: { loadKeyState: store.prefills.loadPrefillKeyState } });
     return await startPresence(store, toOwner('prefill'));
   });
   stack.use(presence);
@@ -63,7 +63,7 @@ export async function runPrefill(config: PrefillConfig, log: Log, ending: Ending
 
 /** While `mayCome`, a schema that this version cannot use is a temporary trouble: a worker may be migrating it. */
 async function requireSchema(store: Store, mayCome: boolean): Promise<void> {
-  await store.schema.require().catch((error: unknown) => {
+  await store.schema.requireSchema().catch((error: unknown) => {
     if (!(error instanceof SchemaTrouble) || !mayCome) throw error;
     throw new Trouble('local', error.message, { at: 'database', cause: error });
   });

@@ -14,14 +14,14 @@ export async function loadStatus(
   return toStatus(new Date(), await store.reports.loadStatus(), {
     ...toLimits(config),
     waits: [...ownWaits, ...(await store.advertisers.loadWaits())],
-    webhooks: await store.webhooks.load(),
-    extract: await store.extracts.loadStatus(toWatched(config)),
+    webhooks: await store.webhooks.loadWebhooks(),
+    extract: await store.extracts.loadExtractStatus(toWatched(config)),
   });
 }
 
 /** The status, as far as the schema supports it. Throws SchemaTrouble if the schema is absent or too different. */
 export async function loadAnyStatus(store: Store, config: Config<'sync' | 'extract'>): Promise<Status> {
-  const schema = await store.schema.load();
+  const schema = await store.schema.loadSchema();
   if (isUsable(schema)) return await loadStatus(store, config);
   if (schema.state === 'absent') throw toSchemaTrouble(schema);
   // An older schema may not have what the rest of the status needs.

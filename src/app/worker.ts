@@ -132,7 +132,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   stack.use(await store.listen({ onQueued: queued.wake, onEvents: events.wake }));
   const webhooks = openWebhooks(config, stack);
   await retry({ retryForMs: Number.POSITIVE_INFINITY, signal, onWait }, () =>
-    store.webhooks.declare(config.webhooks.accounts, webhooks),
+    store.webhooks.declareWebhooks(config.webhooks.accounts, webhooks),
   );
 
   worker = startWorker(

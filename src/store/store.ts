@@ -2,10 +2,10 @@
 // type, and each function there takes only the capabilities that it uses. Everything else that sync/ imports from store/ is a type.
 import { createSecretKey } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
-import type { BlobFacts } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import type { Sought } from '../domain/erasure.ts';
 import * as advertisers from './accounts/advertisers.ts';
+import { ensureAdvertiser, findAdvertisers, loadRetryAfter, lookUpAdvertiser } from './accounts/advertisers.ts';
 import * as leases from './accounts/leases.ts';
 import * as troubles from './accounts/troubles.ts';
 import * as webhooks from './accounts/webhooks.ts';
@@ -22,13 +22,17 @@ import * as quarantine from './applications/quarantine.ts';
 import { loadVolatile } from './applications/volatile.ts';
 import { pruneEvents } from './events.ts';
 import * as extracts from './extract.ts';
-import * as blobs from './files/blobs.ts';
+import { type Snapshot, withSnapshot } from './extract.ts';
+import * as deletions from './files/blobs.ts';
+import { announceBlobs, type BlobAnnouncement, dropUnneeded, loadForgotten } from './files/blobs.ts';
 import * as completion from './files/complete-download.ts';
 import * as downloads from './files/download-queue.ts';
 import { markFetched } from './files/mark-infected.ts';
 import * as blobStore from './files/store-owner.ts';
 import * as files from './files/stored-files.ts';
+import { type RetryChoice, replaceParsedScreens, retryDownloads } from './files/stored-files.ts';
 import * as verifyBlobs from './files/verify-blobs.ts';
+import { markDamaged } from './files/verify-blobs.ts';
 import { loadKeyState } from './gate.ts';
 import { createStatistics } from './postgres/analyze.ts';
 import { coalesce } from './postgres/coalesce.ts';
@@ -36,22 +40,46 @@ import type { DatabaseUrl } from './postgres/connection.ts';
 import { type DatabaseOptions, openDatabase, retryOnConflict } from './postgres/database.ts';
 import { type ListenerOptions, openQueueListener } from './postgres/listen.ts';
 import * as schema from './postgres/migrations.ts';
+import { ensureSchema, type SchemaRequest } from './postgres/migrations.ts';
 import * as processes from './postgres/processes.ts';
 import { lapsePrefills } from './prefill/lapse.ts';
 import * as prefills from './prefill/prefills.ts';
+import { keepProfile, loadPrefillKeyState } from './prefill/prefills.ts';
 import * as decisions from './privacy/decisions.ts';
 import { recordAudit } from './privacy/decisions.ts';
 import * as erasures from './privacy/erasure-jobs.ts';
+import { beginErasure, type ErasureRequest, loadOpenErasures } from './privacy/erasure-jobs.ts';
 import { loadExport } from './privacy/export.ts';
 import { findPerson } from './privacy/find-and-erase.ts';
 import { takeSlot } from './rate-limit.ts';
 import { countStaleDays, markAllDays, repairTallies } from './reports/counts.ts';
 import { loadHistory } from './reports/history.ts';
 import { loadAdvertiserStatus } from './reports/status.ts';
-import * as sweepStates from './sweeps/continue-sweep.ts';
+import {
+  countListed,
+  dropUnfinished,
+  findHidden,
+  loadAuditPlace,
+  loadKnownIds,
+  loadOpenRanges,
+  loadRecentFrom,
+  loadSyncStates,
+  loadUnfinished,
+} from './sweeps/continue-sweep.ts';
 import { loadAuditedProof } from './sweeps/evidence.ts';
 import { loadCurrentProof, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
-import * as sweeps from './sweeps/sweeps.ts';
+import {
+  confirmCursors,
+  endCertificates,
+  loadCertificates,
+  loadVerdict,
+  noteStop,
+  pruneSweeps,
+  resolveUnreadable,
+  saveUnreadable,
+  type Ticket,
+  takeTickets,
+} from './sweeps/sweeps.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Derives person keys and tombstones. Must stay the same for as long as the data is kept. */
@@ -84,95 +112,56 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     (claims: readonly completion.CompletedClaim[]) => completion.completeDownloads(db, claims),
     perAdvertiser,
   );
-  const announce = coalesce(
-    (announced: readonly blobs.BlobAnnouncement[]) => retryOnConflict(() => blobs.announceBlobs(db, announced)),
-    perAdvertiser,
-  );
+  const announce = coalesce((announced: readonly BlobAnnouncement[]) => announceBlobs(db, announced), perAdvertiser);
   const statistics = createStatistics(db);
   let broughtForwardAt = Number.NEGATIVE_INFINITY;
-  const findAdvertiser = coalesce((names: readonly string[]) => advertisers.findAdvertisers(db, names));
+  const findAdvertiser = coalesce((names: readonly string[]) => findAdvertisers(db, names));
   const loadAround = coalesce((pages: readonly ReadPage[]) => loadSurroundings(db, pages));
   return {
     schema: {
-      ...bind([db], { require: schema.requireSchema, load: schema.loadSchema, loadServer: schema.loadServer }),
-      ensure: (request: Omit<schema.SchemaRequest, 'directUrl'>) =>
-        schema.ensureSchema(db, { crashPoint, directUrl, ...request }),
+      ...bind([db], schema),
+      ensure: (request: Omit<SchemaRequest, 'directUrl'>) => ensureSchema(db, { crashPoint, directUrl, ...request }),
     },
 
     advertisers: {
-      ...bind([db], {
-        pin: advertisers.pinAdvertiser,
-        halt: advertisers.haltAdvertiser,
-        unhalt: advertisers.unhaltAdvertiser,
-        loadIds: advertisers.loadAdvertiserIds,
-        noteRetryAfter: advertisers.noteRetryAfter,
-        loadVolatile,
-        noteAnswered: advertisers.noteAnswered,
-        hasAnswered: advertisers.hasAnswered,
-        noteAgent: advertisers.noteAgent,
-        ...troubles,
-      }),
-      ensure: (name: string, configuredId: bigint | null) =>
-        advertisers.ensureAdvertiser(db, name, configuredId, findAdvertiser),
-      lookUp: (name: string, configuredId: bigint | null) =>
-        advertisers.lookUpAdvertiser(name, configuredId, findAdvertiser),
-      loadRetryAfter: coalesce((names: readonly string[]) => advertisers.loadRetryAfter(db, names)),
+      ...bind([db], { ...advertisers, ...troubles, loadVolatile }),
+      ensure: (name: string, configuredId: bigint | null) => ensureAdvertiser(db, name, configuredId, findAdvertiser),
+      lookUp: (name: string, configuredId: bigint | null) => lookUpAdvertiser(name, configuredId, findAdvertiser),
+      loadRetryAfter: coalesce((names: readonly string[]) => loadRetryAfter(db, names)),
     },
 
     leases: {
-      ...bind([leaseDb], { renew: leases.renewLease, loadHolder: leases.loadHolder }),
+      ...bind([leaseDb], leases),
       claim: coalesce((claims: readonly leases.LeaseClaim[]) => leases.claimLeases(leaseDb, claims)),
       release: coalesce((given: readonly leases.Release[]) => leases.releaseLeases(leaseDb, given)),
     },
 
-    processes: bind([leaseDb], { renew: processes.renewProcess, end: processes.endProcess }),
+    processes: bind([leaseDb], processes),
 
     rateLimits: bind([leaseDb], { takeSlot }),
 
     sweeps: {
-      ...bind([db], {
-        noteStop: sweeps.noteStop,
-        prune: sweeps.pruneSweeps,
-        loadUnfinished: sweepStates.loadUnfinished,
-        dropUnfinished: sweepStates.dropUnfinished,
-      }),
-      begin: coalesce<void, sweeps.Ticket>((calls) => sweeps.takeTickets(db, calls.length, 'sweep_seq')),
-      takeTicket: coalesce<void, sweeps.Ticket>((calls) => sweeps.takeTickets(db, calls.length)),
-      loadSyncState: coalesce((asked: Parameters<typeof sweepStates.loadSyncStates>[1]) =>
-        sweepStates.loadSyncStates(db, asked),
-      ),
+      ...bind([db], { noteStop, pruneSweeps, loadUnfinished, dropUnfinished }),
+      begin: coalesce<void, Ticket>((calls) => takeTickets(db, calls.length, 'sweep_seq')),
+      takeTicket: coalesce<void, Ticket>((calls) => takeTickets(db, calls.length)),
+      loadSyncState: coalesce((asked: Parameters<typeof loadSyncStates>[1]) => loadSyncStates(db, asked)),
     },
 
     coverage: {
-      ...bind([db], {
-        loadOpenRanges: sweepStates.loadOpenRanges,
-        loadAuditPlace: sweepStates.loadAuditPlace,
-        findHidden: sweepStates.findHidden,
-        endCertificates: sweeps.endCertificates,
-        saveUnreadable: sweeps.saveUnreadable,
-        resolveUnreadable: sweeps.resolveUnreadable,
-      }),
-      confirmCursor: coalesce((ids: readonly bigint[]) => sweeps.confirmCursors(db, ids)),
+      ...bind([db], { loadOpenRanges, loadAuditPlace, findHidden, endCertificates, saveUnreadable, resolveUnreadable }),
+      confirmCursor: coalesce((ids: readonly bigint[]) => confirmCursors(db, ids)),
     },
 
     decisions: bind([db], decisions),
 
     evidence: {
-      ...bind([db], {
-        loadCertificates: sweeps.loadCertificates,
-        loadAudited: loadAuditedProof,
-        loadCurrent: loadCurrentProof,
-      }),
+      ...bind([db], { loadCertificates, loadAuditedProof, loadCurrentProof }),
       withProofs: <T>(advertiserId: bigint, work: (proofs: StoredProofs) => Promise<T>) =>
         withProofs(db, advertiserId, work),
     },
 
     applications: {
-      ...bind([db], {
-        countListed: sweepStates.countListed,
-        loadKnownIds: sweepStates.loadKnownIds,
-        loadRecentFrom: sweepStates.loadRecentFrom,
-      }),
+      ...bind([db], { countListed, loadKnownIds, loadRecentFrom }),
       diffPage: (page: ReadPage) => diffPage(db, privacyKey, page, loadAround),
       loadApplicants: (advertiserId: bigint, applications: readonly Application[]) =>
         loadApplicants({ ...keyed, advertiserId }, applications),
@@ -186,94 +175,41 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       },
     },
 
-    quarantine: bind([db], {
-      load: quarantine.loadQuarantine,
-      loadTexts: quarantine.loadQuarantineTexts,
-      resolve: quarantine.resolveQuarantine,
-      prune: quarantine.pruneQuarantine,
-    }),
+    quarantine: bind([db], quarantine),
 
-    events: bind([db], { prune: pruneEvents }),
+    events: bind([db], { pruneEvents }),
 
-    webhooks: {
-      ...bind([db], {
-        findDue: webhooks.findDueWebhooks,
-        loadPlace: webhooks.loadWebhookPlace,
-        loadEvents: webhooks.loadWebhookEvents,
-        record: webhooks.recordDelivery,
-        resume: webhooks.resumeWebhook,
-        load: webhooks.loadWebhooks,
-      }),
-      // Workers that start together write the same rows.
-      declare: (accounts: readonly string[], configured: readonly webhooks.WebhookName[]) =>
-        retryOnConflict(() => webhooks.declareWebhooks(db, accounts, configured)),
-    },
+    webhooks: bind([db], webhooks),
 
     downloads: {
-      ...bind([db], {
-        loadDueAdvertisers: downloads.loadDueAdvertisers,
-        claim: downloads.claimDownloads,
-        postpone: downloads.postponeDownload,
-        loadWaiting: downloads.loadWaiting,
-        loadFacts: downloads.loadFileFacts,
-      }),
-      ...bind([leaseDb], { renew: downloads.renewDownloads }),
+      ...bind([db], downloads),
+      ...bind([leaseDb], { renewDownloads: downloads.renewDownloads }),
       async bringForward() {
         if (performance.now() - broughtForwardAt < bringForwardEveryMs) return;
         await downloads.bringForward(db);
         broughtForwardAt = performance.now();
       },
-      release: (claims: readonly downloads.Claim[]) => retryOnConflict(() => downloads.releaseDownloads(db, claims)),
       complete: (claim: downloads.Claim, end: completion.Completion) => complete({ claim, completion: end }),
-      retry: (advertiserId: bigint, choice: files.RetryChoice) =>
-        retryOnConflict(() => files.retryDownloads(db, advertiserId, choice)),
+      retryDownloads: (advertiserId: bigint, choice: RetryChoice) =>
+        retryOnConflict(() => retryDownloads(db, advertiserId, choice)),
     },
 
-    blobStore: bind([db], {
-      load: blobStore.loadRecordedStore,
-      ensure: blobStore.ensureRecordedStore,
-      plan: blobStore.planIdentity,
-      confirm: blobStore.confirmIdentity,
-    }),
+    blobStore: bind([db], blobStore),
 
     blobs: {
-      ...bind([db], {
-        markFetched,
-        load: verifyBlobs.loadBlobs,
-        resetFutureTimes: verifyBlobs.resetFutureTimes,
-        loadBytesByNights: verifyBlobs.loadBytesByNights,
-        loadLongestUnread: verifyBlobs.loadLongestUnread,
-        markVerified: verifyBlobs.markVerified,
-        markSuspect: verifyBlobs.markSuspect,
-        markUndeleted: verifyBlobs.markUndeleted,
-        countOrphans: verifyBlobs.countOrphans,
-        loadOrphans: verifyBlobs.loadOrphans,
-        loadUnrepaired: verifyBlobs.loadUnrepaired,
-        loadForgotten: blobs.loadForgotten,
-        adopt: verifyBlobs.adoptBlob,
-      }),
-      announce: (claim: downloads.Claim, blob: blobs.BlobAnnouncement['blob']) => announce({ claim, blob }),
+      ...bind([db], { ...verifyBlobs, markFetched, loadForgotten }),
+      announce: (claim: downloads.Claim, blob: BlobAnnouncement['blob']) => announce({ claim, blob }),
       markDamaged: (advertiserId: bigint, sha256: string) =>
-        retryOnConflict(() => verifyBlobs.markDamaged(db, advertiserId, sha256)),
+        retryOnConflict(() => markDamaged(db, advertiserId, sha256)),
     },
 
     deletions: {
-      ...bind([db], {
-        hasDueDeletes: blobs.hasDueDeletes,
-        beginDueDeletes: blobs.beginDueDeletes,
-        dropEarlierResume: blobs.dropEarlierResume,
-        loadLeft: blobs.loadLeft,
-      }),
+      ...bind([db], deletions),
       drop: (advertiserId: bigint, hashes: readonly string[]) =>
-        retryOnConflict(() => db.transaction((tx) => blobs.dropUnneeded(tx, advertiserId, hashes))),
-      confirm: (token: string, deleted: readonly blobs.DeletedBlob[]) =>
-        retryOnConflict(() => blobs.confirmDeletion(db, token, deleted)),
+        retryOnConflict(() => db.transaction((tx) => dropUnneeded(tx, advertiserId, hashes))),
     },
 
-    files: {
-      ...bind([db], { find: files.findStoredFile, loadScreens: files.loadStoredScreens }),
-      ...bind([db, privacyKey], { replaceParsedScreens: files.replaceParsedScreens }),
-    },
+    files: { ...bind([db], files), ...bind([db, privacyKey], { replaceParsedScreens }) },
 
     privacy: {
       ...bind([db], { recordAudit }),
@@ -283,52 +219,25 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     erasures: {
-      ...bind([db], {
-        close: erasures.closeErasure,
-        noteExtracts: erasures.noteExtracts,
-        noteTrouble: erasures.noteErasureTrouble,
-        countAged: erasures.countAged,
-        noteRetention: erasures.noteRetention,
-      }),
-      loadOpen: (advertiserId: bigint, sought?: Sought) =>
-        erasures.loadOpenErasures({ ...keyed, advertiserId }, sought),
-      begin: (request: erasures.ErasureRequest) => erasures.beginErasure(db, privacyKey, request, crashPoint),
+      ...bind([db], erasures),
+      loadOpenErasures: (advertiserId: bigint, sought?: Sought) => loadOpenErasures({ ...keyed, advertiserId }, sought),
+      begin: (request: ErasureRequest) => beginErasure(db, privacyKey, request, crashPoint),
     },
 
     prefills: {
-      ...bind([db], {
-        begin: prefills.insertPrefill,
-        takeState: prefills.takeState,
-        end: prefills.endPrefill,
-        redeem: prefills.takeProfile,
-        loadResume: prefills.loadResume,
-        findAdvertiserName: prefills.findAdvertiserName,
-        lapse: lapsePrefills,
-      }),
-      ...bind([db, privacyKey], { keepProfile: prefills.keepProfile, loadKeyState: prefills.loadPrefillKeyState }),
-      announceResume: (prefill: prefills.PrefillKey, resume: BlobFacts) =>
-        retryOnConflict(() => prefills.announceResume(db, prefill, resume)),
-      offer: (prefill: prefills.PrefillKey, handleHash: Buffer, failed: string | null) =>
-        retryOnConflict(() => prefills.offerPrefill(db, prefill, handleHash, failed)),
+      ...bind([db], { ...prefills, lapsePrefills }),
+      ...bind([db, privacyKey], { keepProfile, loadPrefillKeyState }),
     },
 
     extracts: {
-      ...bind([db], {
-        loadBuckets: extracts.loadBuckets,
-        loadFingerprints: extracts.loadFingerprints,
-        record: extracts.recordExtract,
-        recordPublished: extracts.recordPublished,
-        loadBegun: extracts.loadBegun,
-        loadPeoplePlaces: extracts.loadPeoplePlaces,
-        loadStatus: extracts.loadExtractStatus,
-      }),
-      withSnapshot: <T>(work: (snapshot: extracts.Snapshot) => Promise<T>) => extracts.withSnapshot(db, work),
+      ...bind([db], extracts),
+      withSnapshot: <T>(work: (snapshot: Snapshot) => Promise<T>) => withSnapshot(db, work),
     },
 
     // In transactions, which turn jit off: without them `intake status` takes 2.5 s on a stock Postgres 15 instead of 0.6 s.
     reports: {
       loadStatus: () => db.transaction((tx) => loadAdvertiserStatus(tx)),
-      loadVerdict: (advertiserId: bigint | null) => db.transaction((tx) => sweeps.loadVerdict(tx, advertiserId)),
+      loadVerdict: (advertiserId: bigint | null) => db.transaction((tx) => loadVerdict(tx, advertiserId)),
       loadHistory: (now: Date) => db.transaction((tx) => loadHistory(tx, now)),
       ...bind([db], { repairTallies, markAllDays, countStaleDays }),
     },
@@ -344,17 +253,19 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
 export type Store = ReturnType<typeof openStore>;
 
+/** The functions that begin with these arguments, without them. Those of a transaction, or with other arguments, are not among them. */
 type Bound<Given extends unknown[], Functions> = {
-  readonly [Name in keyof Functions]: Functions[Name] extends (...args: [...Given, ...infer Args]) => infer Result
+  readonly [Name in keyof Functions as Functions[Name] extends (...args: [...Given, ...never[]]) => unknown
+    ? Name
+    : never]: Functions[Name] extends (...args: [...Given, ...infer Args]) => infer Result
     ? (...args: Args) => Result
     : never;
 };
 
-/** The functions without their first arguments, which are these. */
-function bind<
-  Given extends [unknown, ...unknown[]],
-  Functions extends Record<string, (...args: [...Given, ...never[]]) => unknown>,
->(given: Given, functions: Functions): Bound<Given, Functions> {
+function bind<Given extends [unknown, ...unknown[]], Functions extends object>(
+  given: Given,
+  functions: Functions,
+): Bound<Given, Functions> {
   const bound = Object.entries(functions).map(([name, work]) => [name, (...rest: never[]) => work(...given, ...rest)]);
   return Object.fromEntries(bound) as Bound<Given, Functions>;
 }

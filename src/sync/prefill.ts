@@ -74,7 +74,7 @@ export async function beginPrefill(
   const { advertiserId } = request;
   const state = toTicket(advertiserId, createSecret());
   const hashes = { stateHash: toHash(state), bindingHash: toHash(binding) };
-  await store.prefills.begin({ advertiserId, prefillId: crypto.randomUUID(), request, ...hashes });
+  await store.prefills.insertPrefill({ advertiserId, prefillId: crypto.randomUUID(), request, ...hashes });
   return source.toAuthorizeUrl(state, advertiserId);
 }
 
@@ -97,7 +97,7 @@ export async function finishPrefill(deps: PrefillDeps, callback: Callback): Prom
   if (found === null) return null;
   const { key, condition, request } = found;
   const end = async (error: PrefillError, reason: string, trouble: unknown = null) => {
-    await deps.store.prefills.end(key, error, reason);
+    await deps.store.prefills.endPrefill(key, error, reason);
     deps.onEnd({ ...key, outcome: error, reason, trouble });
     return toReturnUrl(request.returnUrl, { error });
   };
@@ -129,7 +129,7 @@ async function keep(deps: PrefillDeps, { key, request }: FoundState, code: strin
   const handle = toTicket(key.advertiserId, createSecret());
   const notPut = 'body' in resume ? await putResume(deps, key, resume, signal).catch((error: unknown) => error) : null;
   const failed = notPut === null || notPut === infectedResume ? notPut : 'the blob store did not accept it';
-  const reason = await store.prefills.offer(key, toHash(handle), failed);
+  const reason = await store.prefills.offerPrefill(key, toHash(handle), failed);
   deps.onEnd({ ...key, outcome: 'prefilled', reason, trouble: notFetched ?? (notPut === failed ? null : notPut) });
   return handle;
 }
@@ -167,7 +167,7 @@ export async function redeemPrefill(
 ): Promise<RedeemedPrefill | null> {
   const advertiserId = parseTicket(handle);
   if (advertiserId === null || (await findAccount(deps, advertiserId, names)) === null) return null;
-  return await deps.store.prefills.redeem({ advertiserId, handleHash: toHash(handle) });
+  return await deps.store.prefills.takeProfile({ advertiserId, handleHash: toHash(handle) });
 }
 
 /**

@@ -17,11 +17,11 @@ export async function startPresence(
   process: string,
   everyMs = renewEveryMs,
 ): Promise<Presence> {
-  await processes.renew(process);
+  await processes.renewProcess(process);
   const outdated = new AbortController();
   let renewing = Promise.resolve();
   const renewal = setInterval(() => {
-    renewing = processes.renew(process).catch((error: unknown) => {
+    renewing = processes.renewProcess(process).catch((error: unknown) => {
       // Any other trouble passes, and the work itself meets and reports it.
       if (error instanceof SchemaTrouble) outdated.abort(error);
     });
@@ -32,7 +32,7 @@ export async function startPresence(
       clearInterval(renewal);
       await renewing;
       // Without a database the row stays. It counts for a minute.
-      await processes.end(process).catch(() => {});
+      await processes.endProcess(process).catch(() => {});
     },
   };
 }

@@ -149,7 +149,7 @@ test('a receipt does not wait for downloads and leases of the person: what they 
   await store.leases.claim({ name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 600_000 });
   const token = '00000000-0000-4000-8000-000000000001';
   const claim = { advertisers: [board.advertiserId], tier: 'usual', limit: 5, token, leaseMs: 600_000 } as const;
-  expect(await store.downloads.claim(claim)).not.toEqual([]);
+  expect(await store.downloads.claimDownloads(claim)).not.toEqual([]);
   const before = performance.now();
   await eraseAt(intake, intake.sought);
   expect(performance.now() - before).toBeLessThan(300_000);
@@ -175,7 +175,7 @@ describe('an erasure that is interrupted', () => {
       expect(await findZelda(intake)).not.toEqual([]);
       const receipts =
         finish === 'worker'
-          ? await finishErasures(intake, await intake.store.erasures.loadOpen(advertiserId), signal())
+          ? await finishErasures(intake, await intake.store.erasures.loadOpenErasures(advertiserId), signal())
           : await eraseAt(intake, intake.sought);
       expect(receipts[0]).toMatchObject({ closedAt: expect.any(Date), counts: { applications: 1 } });
       expect(await findZelda(intake)).toEqual([]);
@@ -271,7 +271,7 @@ test('a prefill that came to nothing does not keep what the careers site wrote i
      FROM unnest('{prefilled,denied,failed,started}'::text[]) AS o`,
     [site],
   );
-  await intake.store.prefills.lapse();
+  await intake.store.prefills.lapsePrefills();
   expect(await database.query(`SELECT outcome, form_url, return_url FROM intake.prefills`)).toEqual([
     { outcome: 'lapsed', form_url: site, return_url: site },
   ]);

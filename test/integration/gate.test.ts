@@ -333,7 +333,7 @@ describe('a person who was erased with --and-future', () => {
     // Nobody asked to erase the former address.
     expect(await database.query(`SELECT 1 FROM intake.quarantine`)).toHaveLength(1);
     const { advertiserId } = intake.board;
-    const receipts = await finishErasures(intake, await intake.store.erasures.loadOpen(advertiserId), signal);
+    const receipts = await finishErasures(intake, await intake.store.erasures.loadOpenErasures(advertiserId), signal);
     expect(receipts).toMatchObject([
       { soughtBy: 'application', requestedBy: 'gate', counts: { applications: 1, files: 1 } },
     ]);
@@ -365,7 +365,10 @@ describe('a person who was erased with --and-future', () => {
     await using intake = await openWithZelda();
     await eraseAt(intake, byAddress, true);
     await addElement(intake, '00', { ID: 99_000_001, Email: zelda.email, LastName: zelda.lastName });
-    const quarantine = { ...intake.store.quarantine, resolve: () => Promise.reject(new Error('The process ends.')) };
+    const quarantine = {
+      ...intake.store.quarantine,
+      resolveQuarantine: () => Promise.reject(new Error('The process ends.')),
+    };
     await expect(replayAt({ ...intake, store: { ...intake.store, quarantine } })).rejects.toThrow('ends');
     expect(await findZelda(intake)).toEqual([]);
     expect(await loadErased(99_000_001n)).toEqual([{ erased: true }]);

@@ -23,7 +23,10 @@ describe('a storage', () => {
       detail: expect.stringContaining('put, get and delete'),
     });
     expect(await intake.keys()).toEqual([]);
-    expect([await intake.blobs.loadIdentity(signal), await intake.store.blobStore.load()]).toEqual([null, null]);
+    expect([await intake.blobs.loadIdentity(signal), await intake.store.blobStore.loadRecordedStore()]).toEqual([
+      null,
+      null,
+    ]);
   });
 
   test.for<[string, Partial<BlobStore>, RegExp]>([

@@ -25,7 +25,7 @@ const outcomes = async () =>
   (await database.query(`SELECT outcome FROM intake.prefills ORDER BY created_at`)).map(({ outcome }) => outcome);
 /** Lapses what is due, and deletes what was let go of, as a worker does when the tokens have expired. */
 const lapse = async (intake: SmallIntake) => {
-  await intake.store.prefills.lapse();
+  await intake.store.prefills.lapsePrefills();
   await database.query(`UPDATE intake.blobs SET delete_until = now() WHERE delete_until IS NOT NULL`);
   await deleteDue(intake, signal());
 };
@@ -200,10 +200,10 @@ test('a redeemed profile by which nobody can be found lapses; the others stay un
     const { handle, deps } = await visit(intake, { profile });
     expect(await redeemPrefill(deps, handle ?? '', ['default'])).not.toBeNull();
   }
-  await intake.store.prefills.lapse();
+  await intake.store.prefills.lapsePrefills();
   expect(await outcomes()).toEqual(['redeemed', 'redeemed']);
   await database.query(`UPDATE intake.prefills SET redeemed_at = redeemed_at - interval '25 hours'`);
-  await intake.store.prefills.lapse();
+  await intake.store.prefills.lapsePrefills();
   expect(await outcomes()).toEqual(['lapsed', 'redeemed']);
   expect(await database.query(`SELECT redeemed::int, lapsed::int FROM intake_analytics.prefill_funnel_daily`)).toEqual([
     { redeemed: 2, lapsed: 0 },
@@ -252,13 +252,13 @@ test('starts that come to nothing are numbers after an hour, however many there 
        FROM intake_analytics.prefill_funnel_daily`,
     );
   const counted = [{ started: 10_401, denied: 2_600, failed: 2_600, prefilled: 1 }];
-  await intake.store.prefills.lapse();
+  await intake.store.prefills.lapsePrefills();
   expect(await database.query(`SELECT count(*)::int AS n FROM intake.prefills`)).toEqual([{ n: 10_401 }]);
   expect(await funnel()).toEqual(counted);
   await database.query(
     `UPDATE intake.prefills SET created_at = created_at - interval '61 minutes', ended_at = ended_at - interval '61 minutes'`,
   );
-  await intake.store.prefills.lapse();
+  await intake.store.prefills.lapsePrefills();
   expect(await outcomes()).toEqual(['prefilled']);
   expect(await database.query(`SELECT count(*)::int AS n FROM intake.oauth_states`)).toEqual([{ n: 1 }]);
   expect(await funnel()).toEqual(counted);

@@ -59,7 +59,7 @@ const test = base.extend('ats', async ({ emptied: database }, { onCleanup }) => 
   return { database, store, receiver, webhook, run };
 });
 
-const loadRow = async (store: Store) => (await store.webhooks.load())[0];
+const loadRow = async (store: Store) => (await store.webhooks.loadWebhooks())[0];
 
 /** Makes the wait of an endpoint that failed, if it waits, outlast the test. */
 const prolong = (database: TestDatabase) =>
@@ -73,13 +73,13 @@ describe('an endpoint', () => {
     const { database, store, receiver, run } = ats;
     const ids = await append(database, received(120));
     await append(database, received(3), 8n);
-    const record = vi.fn(store.webhooks.record);
-    expect(await run({ store: { ...store, webhooks: { ...store.webhooks, record } } })).toEqual({
+    const recordDelivery = vi.fn(store.webhooks.recordDelivery);
+    expect(await run({ store: { ...store, webhooks: { ...store.webhooks, recordDelivery } } })).toEqual({
       delivered: 120,
       failure: null,
     });
     // Its position is not written for each: an attempt and its end for each batch, and one more batch for each second.
-    expect(record.mock.calls.length).toBeLessThan(60);
+    expect(recordDelivery.mock.calls.length).toBeLessThan(60);
     expect(receiver.taken()).toEqual(ids);
     // A connection is closed where a slow database lets it idle for seconds.
     expect(receiver.connections()).toBeLessThan(20);
@@ -104,9 +104,9 @@ describe('an endpoint', () => {
       // It waits: another try before its time does nothing.
       await prolong(database);
       expect(await run({ owner: 'two' })).toEqual({ delivered: 0, failure: null });
-      expect(await store.webhooks.findDue([webhook])).toEqual([]);
+      expect(await store.webhooks.findDueWebhooks([webhook])).toEqual([]);
       await hasten(database);
-      expect(await store.webhooks.findDue([webhook])).toEqual([{ advertiserId, name: 'ats' }]);
+      expect(await store.webhooks.findDueWebhooks([webhook])).toEqual([{ advertiserId, name: 'ats' }]);
     }
     await run();
     expect(receiver.taken()).toEqual(ids);
@@ -153,10 +153,10 @@ describe('an endpoint', () => {
     await append(database, received(1));
     receiver.answer = () => ({ status: 503, headers: { 'retry-after': '7200' } });
     await run();
-    expect(await store.webhooks.findDue([webhook])).toEqual([]);
+    expect(await store.webhooks.findDueWebhooks([webhook])).toEqual([]);
     await database.query(`UPDATE intake.webhooks SET next_at = next_at + interval '9 hours', answered_at = answered_at + interval '9 hours',
       failing_since = failing_since + interval '9 hours'`);
-    expect(await store.webhooks.findDue([webhook])).toHaveLength(1);
+    expect(await store.webhooks.findDueWebhooks([webhook])).toHaveLength(1);
     receiver.answer = () => 204;
     expect(await run()).toEqual({ delivered: 1, failure: null });
   });
@@ -170,11 +170,11 @@ describe('an endpoint', () => {
     expect(await run()).toEqual({ delivered: 0, failure: null });
     expect(await loadRow(store)).toMatchObject({ stop: 'gone', position: BigInt(ids[0] ?? 0) });
     // A person who continues too early disables nothing for ever.
-    expect(await store.webhooks.resume({ advertiserId, name: 'ats' })).toBe(true);
+    expect(await store.webhooks.resumeWebhook({ advertiserId, name: 'ats' })).toBe(true);
     await run();
     expect(await loadRow(store)).toMatchObject({ stop: 'gone', position: BigInt(ids[0] ?? 0), failures: 1 });
     receiver.answer = () => 204;
-    expect(await store.webhooks.resume({ advertiserId, name: 'ats' })).toBe(true);
+    expect(await store.webhooks.resumeWebhook({ advertiserId, name: 'ats' })).toBe(true);
     await run();
     expect(receiver.taken()).toEqual(ids);
   });
@@ -268,12 +268,12 @@ test('a worker that stood still before sending an event reads it again', async (
   await insert(database);
   await append(database, received(1));
   const now = performance.now.bind(performance);
-  const record: Store['webhooks']['record'] = async (...what) => {
-    await store.webhooks.record(...what);
+  const recordDelivery: Store['webhooks']['recordDelivery'] = async (...what) => {
+    await store.webhooks.recordDelivery(...what);
     await database.query(`UPDATE intake.applications SET first_name = NULL, erased_at = now()`);
     vi.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000);
   };
-  const still = { ...store, webhooks: { ...store.webhooks, record } };
+  const still = { ...store, webhooks: { ...store.webhooks, recordDelivery } };
   const summary = await run({ detail: 'personal', store: still }).finally(() => vi.restoreAllMocks());
   expect(summary).toEqual({ delivered: 0, failure: null });
   expect(receiver.received).toEqual([]);
@@ -313,7 +313,7 @@ describe('a worker that dies', () => {
       await expect(run({ owner: `life ${life}`, crashPoint })).rejects.toThrow('died');
       expect(await loadRow(store)).toMatchObject({ position: 0n, failures: life, failingSince: null, nextAt: null });
       await prolong(database);
-      expect(await store.webhooks.findDue([webhook])).toEqual([]);
+      expect(await store.webhooks.findDueWebhooks([webhook])).toEqual([]);
       expect(await run({ owner: 'another' })).toEqual({ delivered: 0, failure: null });
       expect(receiver.received).toHaveLength(life);
       await hasten(database);
@@ -377,7 +377,7 @@ describe('pruning', () => {
     expect(await loadRow(store)).toMatchObject({ stop: 'lost', position: BigInt(first ?? 0) });
     await run();
     expect(receiver.taken()).toEqual([first]);
-    await store.webhooks.resume({ advertiserId, name: 'ats' });
+    await store.webhooks.resumeWebhook({ advertiserId, name: 'ats' });
     await run();
     expect(receiver.taken()).toEqual([first, kept]);
     expect(receiver.taken()).not.toContain(lost);
@@ -386,7 +386,7 @@ describe('pruning', () => {
   test('of events that an endpoint never took because it failed from the first on stops it, too', async ({ ats }) => {
     const { database, store, receiver, webhook, run } = ats;
     receiver.answer = () => 500;
-    await store.webhooks.declare(['acme'], [webhook]);
+    await store.webhooks.declareWebhooks(['acme'], [webhook]);
     const [, kept] = await append(database, received(2));
     await run();
     await database.query(`UPDATE intake.events SET at = now() - interval '31 days' WHERE event_id < $1`, [kept]);
@@ -398,11 +398,11 @@ describe('pruning', () => {
     const { database, store, webhook, run } = ats;
     await append(database, received(1));
     await run();
-    await store.webhooks.declare(['acme'], []);
+    await store.webhooks.declareWebhooks(['acme'], []);
     const [, kept] = await append(database, received(2));
     await database.query(`UPDATE intake.events SET at = now() - interval '31 days' WHERE event_id < $1`, [kept]);
     await prune(database);
-    await store.webhooks.declare(['acme'], [webhook]);
+    await store.webhooks.declareWebhooks(['acme'], [webhook]);
     expect(await loadRow(store)).toMatchObject({ stop: 'lost' });
   });
 
@@ -416,7 +416,7 @@ describe('pruning', () => {
       ]);
     await age(27, ids[3]);
     await age(29, ids[1]);
-    await store.webhooks.declare(['acme'], [webhook]);
+    await store.webhooks.declareWebhooks(['acme'], [webhook]);
     expect(await loadRow(store)).toMatchObject({ position: BigInt(ids[1] ?? 0), behind: 4 });
     await age(31, ids[1]);
     expect(await prune(database)).toBe(2);
@@ -425,7 +425,7 @@ describe('pruning', () => {
     expect(await loadRow(store)).toMatchObject({ stop: null, behind: 0 });
     // One that is new where nothing has happened for weeks waits for the next event.
     await age(29, ids[5]);
-    await store.webhooks.declare(['acme'], [{ account: 'acme', name: 'crm' }]);
+    await store.webhooks.declareWebhooks(['acme'], [{ account: 'acme', name: 'crm' }]);
     expect(await loadRow(store)).toMatchObject({ name: 'crm', position: BigInt(ids[5] ?? 0), behind: 0 });
   });
 });
@@ -487,7 +487,7 @@ describe('the loop of a worker', () => {
 describe('the rows of endpoints', () => {
   test('tell how many events wait without reading them: only the first one', async ({ ats }) => {
     const { database, store, webhook } = ats;
-    await store.webhooks.declare(['acme'], [webhook]);
+    await store.webhooks.declareWebhooks(['acme'], [webhook]);
     await append(database, received(40));
     await database.query(`VACUUM ANALYZE intake.events`);
     await using db = openDatabase({ url: database.url, role: 'test', connections: 1 });
@@ -504,22 +504,23 @@ describe('the rows of endpoints', () => {
   test('follow the settings: a removed one comes back where it stood', async ({ ats }) => {
     const { database, store, webhook, run } = ats;
     await append(database, received(1));
-    const names = async () => (await store.webhooks.load()).map(({ name, position }) => [name, Number(position)]);
-    await store.webhooks.declare(['acme'], [webhook, { account: 'acme', name: 'crm' }]);
+    const names = async () =>
+      (await store.webhooks.loadWebhooks()).map(({ name, position }) => [name, Number(position)]);
+    await store.webhooks.declareWebhooks(['acme'], [webhook, { account: 'acme', name: 'crm' }]);
     expect(await names()).toEqual([
       ['ats', 0],
       ['crm', 0],
     ]);
     await run();
-    await store.webhooks.declare(['acme'], [{ account: 'acme', name: 'crm' }]);
+    await store.webhooks.declareWebhooks(['acme'], [{ account: 'acme', name: 'crm' }]);
     expect(await names()).toEqual([['crm', 0]]);
     // A worker with the settings of before ends only now: what it still delivers does not bring the endpoint back.
     const [later] = await append(database, received(1));
     await run();
     expect(await names()).toEqual([['crm', 0]]);
     // Settings of another account do not touch them.
-    await store.webhooks.declare(['other'], []);
-    await store.webhooks.declare(['acme'], [webhook, { account: 'acme', name: 'crm' }]);
+    await store.webhooks.declareWebhooks(['other'], []);
+    await store.webhooks.declareWebhooks(['acme'], [webhook, { account: 'acme', name: 'crm' }]);
     expect(await names()).toEqual([
       ['ats', later],
       ['crm', 0],

@@ -25,7 +25,10 @@ export async function openTestAdmin(
       login: null,
       metrics: createMetrics(),
       loadStatus: async () =>
-        toStatus(new Date(), await store.reports.loadStatus(), { staleAfterMs, webhooks: await store.webhooks.load() }),
+        toStatus(new Date(), await store.reports.loadStatus(), {
+          staleAfterMs,
+          webhooks: await store.webhooks.loadWebhooks(),
+        }),
       loadOwnWaits: () => [],
       store,
       loadLiveness: () => [{ check: 'work', ok: true, detail: 'a pass ended 3 s ago' }],

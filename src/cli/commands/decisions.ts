@@ -74,7 +74,7 @@ export const unhalt = command({
     const { openStoreOf } = await import('../../app/database.ts');
     await using store = await openStoreOf(config, 'unhalt');
     const ended: string[] = [];
-    for (const { name } of config.accounts) if (await store.advertisers.unhalt(name)) ended.push(name);
+    for (const { name } of config.accounts) if (await store.advertisers.unhaltAdvertiser(name)) ended.push(name);
     terminal.result({ unhalted: ended }, () =>
       ended.length === 0 ? 'No advertiser is halted.' : `Active again: ${ended.join(', ')}. The next sync reads them.`,
     );

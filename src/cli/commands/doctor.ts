@@ -50,7 +50,7 @@ async function runChecks(
   try {
     const opened = stack.use(await openAnyStore(config, 'doctor'));
     findings.push(...(await checks.checkDatabase(opened, Date.now)));
-    const schema = await opened.schema.load().catch(() => null);
+    const schema = await opened.schema.loadSchema().catch(() => null);
     store = schema === null || schema.state === 'absent' ? null : opened;
   } catch (trouble) {
     const detail = trouble instanceof Error ? trouble.message : 'cannot be opened';

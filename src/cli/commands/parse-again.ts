@@ -29,7 +29,7 @@ export const quarantine = command({
 async function list(context: Context, advertiser: string | undefined) {
   await using app = await openKnown(context, 'quarantine', advertiser);
   const { quarantine } = app.store;
-  const loaded = app.advertisers.map((one) => quarantine.load(one, 1_000));
+  const loaded = app.advertisers.map((one) => quarantine.loadQuarantine(one, 1_000));
   const elements = (await Promise.all(loaded)).flat();
   const lines = elements.map(({ id, advertiserId, reason, seen, lastSeenAt }) => {
     const times = `seen ${formatCount(seen, 'time')}, last ${lastSeenAt.toISOString()}`;
@@ -42,7 +42,7 @@ async function list(context: Context, advertiser: string | undefined) {
 async function reveal(context: Context, advertiser: string | undefined, id: string) {
   await using app = await openKnown(context, 'quarantine', advertiser);
   const { privacy, quarantine } = app.store;
-  const loaded = app.advertisers.map((one) => quarantine.loadTexts(one, { id, after: '', limit: 10 }));
+  const loaded = app.advertisers.map((one) => quarantine.loadQuarantineTexts(one, { id, after: '', limit: 10 }));
   const elements = (await Promise.all(loaded)).flat();
   if (elements.length === 0) throw new Misuse('There is no such element.');
   for (const { advertiserId } of elements) {

@@ -18,7 +18,9 @@ type Known = Pick<Awaited<ReturnType<typeof openKnown>>, 'store' | 'advertisers'
 
 /** The named advertiser, or all that may hold data. Accounts no longer configured count too: a person's rights do not end with them. */
 async function loadHolders({ store, advertisers }: Known, name: string | undefined): Promise<readonly bigint[]> {
-  return name === undefined ? [...new Set([...advertisers, ...(await store.advertisers.loadIds())])] : advertisers;
+  return name === undefined
+    ? [...new Set([...advertisers, ...(await store.advertisers.loadAdvertiserIds())])]
+    : advertisers;
 }
 
 /**
@@ -34,7 +36,7 @@ async function findHolder(
   for (const id of advertisers) {
     const isHeld = !isNothing((await store.privacy.findPerson(id, sought)).counts);
     // An interrupted erasure has no rows any more. Without its job, a person at another advertiser would seem to be the only match.
-    if (isHeld || (await store.erasures.loadOpen(id, sought)).length > 0) fitting.push(id);
+    if (isHeld || (await store.erasures.loadOpenErasures(id, sought)).length > 0) fitting.push(id);
   }
   if (fitting.length <= 1) return fitting;
   throw new Misuse(
@@ -140,7 +142,7 @@ async function eraseAll(context: Context, person: Sought | null, future: boolean
     const begun: ErasureJob[] = [];
     const request = { advertisers, before: sought.before, released: true, by, signal };
     await retain({ store, onStep: (job) => begun.push(job) }, request);
-    const open = await Promise.all(advertisers.map((id) => store.erasures.loadOpen(id)));
+    const open = await Promise.all(advertisers.map((id) => store.erasures.loadOpenErasures(id)));
     return await finishErasures(deps, [...open.flat(), ...begun], signal);
   }
   // An address is the same person at every advertiser; an id must match at one only. If nobody matches, each has a receipt that says so.

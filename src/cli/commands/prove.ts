@@ -47,7 +47,7 @@ export const prove = command({
     if (target === undefined && check === undefined) {
       const advertisers: Explained[] = [];
       for (const { name, advertiserId } of accounts) {
-        advertisers.push({ name, advertiserId, ...explain(at, await store.evidence.loadCurrent(advertiserId)) });
+        advertisers.push({ name, advertiserId, ...explain(at, await store.evidence.loadCurrentProof(advertiserId)) });
       }
       terminal.result({ advertisers }, () => advertisers.flatMap(render));
       const isWell = advertisers.every(({ complete, risk }) => complete && risk !== 'doubt');

@@ -39,7 +39,7 @@ async function retryFiles(context: Context, given: Omit<Given<typeof options>, '
   await using app = await openKnown(context, 'retry', given.advertiser);
   let downloads = 0;
   for (const advertiserId of app.advertisers) {
-    const due = await app.store.downloads.retry(advertiserId, { applicationId, kind, state });
+    const due = await app.store.downloads.retryDownloads(advertiserId, { applicationId, kind, state });
     if (due === 0) continue;
     downloads += due;
     const facts = { kind, state, downloads: due };
@@ -57,7 +57,7 @@ async function retryWebhook(context: Context, name: string) {
   await using app = await openKnown(context, 'retry', undefined, 'webhooks');
   const { account } = requireNamed('webhook', app.config.webhooks.endpoints, name);
   const advertiserId = app.accounts.find((one) => one.name === account)?.advertiserId ?? null;
-  const resumed = advertiserId !== null && (await app.store.webhooks.resume({ advertiserId, name }));
+  const resumed = advertiserId !== null && (await app.store.webhooks.resumeWebhook({ advertiserId, name }));
   if (resumed) {
     const facts = { webhook: name };
     await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId: null, by: app.by, facts });
@@ -93,7 +93,7 @@ async function list({ env, terminal }: Context) {
   const { openStoreOf } = await import('../../app/database.ts');
   const { renderWebhooks } = await import('../render-status.ts');
   await using store = await openStoreOf(config, 'webhook');
-  const known = await store.webhooks.load();
+  const known = await store.webhooks.loadWebhooks();
   const webhooks = config.webhooks.endpoints.map(
     ({ account, name }) => known.find((one) => one.advertiser === account && one.name === name) ?? toNew(account, name),
   );

@@ -16,7 +16,7 @@ export const url = command({
     const [applicationId, kind] = [toId(application), toKind(kindText)];
     await using app = await openFiles(context, 'url', name, 'read');
     const { advertisers, blobs, store } = app;
-    const [file, ...others] = await store.files.find(advertisers, applicationId, kind);
+    const [file, ...others] = await store.files.findStoredFile(advertisers, applicationId, kind);
     const what = `${kind} of application ${applicationId}`;
     if (!file) throw new Misuse(`No ${what} is stored.`, 'intake status shows what is stored and what is waiting.');
     if (others.length > 0) throw new Misuse(`Several accounts have the ${what}.`, 'Name one with --advertiser.');

@@ -3,7 +3,7 @@
 // `fence` in each write transaction protects them.
 import { LeaseLost } from '../../domain/trouble.ts';
 import { isAhead, longestLease } from '../postgres/clock.ts';
-import { columnsOf, type Lock, type Queryable } from '../postgres/database.ts';
+import { columnsOf, type Lock, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 export type Lane = 'live' | 'backfill';
@@ -113,7 +113,7 @@ export async function loadHolder(
  * Measured with paused workers: without the fence, half of the takeovers let a stale page through; with a check outside the transaction,
  * 1 in 20. It also compares the owner, because after a failover that lost the last commits an epoch can be issued twice.
  */
-export async function fence(tx: Queryable, lease: Lease): Promise<void> {
+export async function fence(tx: Transaction, lease: Lease): Promise<void> {
   const rows = await tx.query(
     `SELECT 1 FROM intake.leases WHERE name = $1 AND lane = $2 AND epoch = $3 AND owner = $4 FOR SHARE`,
     [lease.name, lease.lane, lease.epoch, lease.owner],

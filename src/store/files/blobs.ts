@@ -25,7 +25,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { type BlobFacts, type Deleted, toBlobKey } from '../../domain/blob.ts';
 import { isBefore } from '../postgres/clock.ts';
-import { columnsOf, type Queryable } from '../postgres/database.ts';
+import { columnsOf, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Claim } from './download-queue.ts';
 
@@ -182,7 +182,11 @@ export async function dropEarlierResume(db: Queryable, advertiserId: bigint, key
  * that nobody puts the same bytes meanwhile. An infected one stays known. A run that is deleting one loses its token: it may be too early for
  * a put, so the next run deletes once it has expired. Returns how many stay, because something refers to them.
  */
-export async function dropUnneeded(tx: Queryable, advertiserId: bigint, unsorted: readonly string[]): Promise<number> {
+export async function dropUnneeded(
+  tx: Transaction,
+  advertiserId: bigint,
+  unsorted: readonly string[],
+): Promise<number> {
   const hashes = [...new Set(unsorted)].toSorted();
   await tx.query(
     `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state)

@@ -6,7 +6,14 @@ import type { FinalState } from '../../domain/download-verdict.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
-import { columnsOf, type Database, pipeline, type Queryable, retryOnConflict } from '../postgres/database.ts';
+import {
+  columnsOf,
+  type Database,
+  pipeline,
+  type Queryable,
+  retryOnConflict,
+  type Transaction,
+} from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Claim } from './download-queue.ts';
 import { sameBytes } from './mark-infected.ts';
@@ -48,7 +55,7 @@ export async function completeDownloads(db: Database, downloads: readonly Comple
 class Unlinkable extends Error {}
 
 /** Uses few round trips: completions of one advertiser are serialised, so each round trip delays the next completion. */
-async function write(tx: Queryable, downloads: readonly CompletedClaim[]): Promise<CompletedState[]> {
+async function write(tx: Transaction, downloads: readonly CompletedClaim[]): Promise<CompletedState[]> {
   const advertiserId = downloads[0]?.claim.advertiserId ?? 0n;
   const claimed = await deleteClaimed(tx, advertiserId, downloads);
   const won = downloads.filter((_, at) => claimed.has(at));
@@ -259,7 +266,7 @@ const writeSql = `
 
 /** Records what downloads showed about the source's Hash. A contradiction ends all trust, and files linked by Hash are fetched. */
 async function recordHashTrust(
-  tx: Queryable,
+  tx: Transaction,
   advertiserId: bigint,
   stored: readonly Kept[],
   unchanged: number,

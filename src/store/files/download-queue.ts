@@ -6,7 +6,7 @@ import type { HashSetting, HashTrust } from '../../domain/hash-trust.ts';
 import type { TroubleKind } from '../../domain/trouble.ts';
 import { isAccount } from '../person-search.ts';
 import { isAhead, longestLease } from '../postgres/clock.ts';
-import { columnsOf, type Queryable } from '../postgres/database.ts';
+import { columnsOf, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 
 export interface Claim {
@@ -155,7 +155,11 @@ export async function releaseDownloads(db: Queryable, claims: readonly Claim[]):
 }
 
 /** Revokes the claims of downloads that announced these bytes, without counting the attempt: their objects may be gone. */
-export async function takeBackAnnounced(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<void> {
+export async function takeBackAnnounced(
+  tx: Transaction,
+  advertiserId: bigint,
+  hashes: readonly string[],
+): Promise<void> {
   await tx.query(
     `UPDATE intake.downloads SET lease_token = NULL, leased_until = NULL, attempts = attempts - 1
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND lease_token IS NOT NULL`,
@@ -176,7 +180,7 @@ export async function loadWaiting(db: Queryable, advertisers: readonly bigint[])
 }
 
 /** Wakes workers that wait for downloads, when the transaction commits. */
-export async function notifyQueued(tx: Queryable, advertiserId: bigint): Promise<void> {
+export async function notifyQueued(tx: Transaction, advertiserId: bigint): Promise<void> {
   await tx.query(`SELECT pg_notify('intake_downloads', $1::bigint::text)`, [advertiserId]);
 }
 

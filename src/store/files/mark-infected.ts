@@ -4,7 +4,7 @@
 import { toBlobKey } from '../../domain/blob.ts';
 import { infectedResume } from '../../domain/prefill.ts';
 import { type ApplicationEvent, appendEvents, type ChangedRow, toEvents } from '../events.ts';
-import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
+import { type Database, type Queryable, retryOnConflict, type Transaction } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 import { lockHolders } from './blobs.ts';
 import { type FileFacts, takeBackAnnounced } from './download-queue.ts';
@@ -24,7 +24,7 @@ export async function loadFlagged(tx: Queryable, advertiserId: bigint, ids: read
 
 /** Called after applications changed: marks the bytes of their flagged files as infected, and frees bytes of `before` without a flag. */
 export async function markFlagged(
-  tx: Queryable,
+  tx: Transaction,
   advertiserId: bigint,
   ids: readonly bigint[],
   before: readonly string[],
@@ -59,7 +59,7 @@ export async function markFetched(
 }
 
 /** Returns an event for each application that has these bytes, now or in an earlier version: a consumer may have copied them. */
-async function markInfected(tx: Queryable, advertiserId: bigint, hashes: readonly string[]) {
+async function markInfected(tx: Transaction, advertiserId: bigint, hashes: readonly string[]) {
   await lockHolders(tx, advertiserId, hashes);
   // Bytes that were never announced, or that were deleted as orphans, have no row. They get one, so that they are detected if they return.
   await tx.query(
@@ -95,7 +95,7 @@ async function markInfected(tx: Queryable, advertiserId: bigint, hashes: readonl
 export const sameBytes = 'the source has flagged the same bytes on another attachment';
 
 /** Frees bytes that no flag is left on. The flag of a file that another upload replaced stays in force; a changed Hash is no new upload. */
-async function unmark(tx: Queryable, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
+async function unmark(tx: Transaction, advertiserId: bigint, hashes: readonly string[]): Promise<ApplicationEvent[]> {
   const freed = await tx.query<Columns<'blobs', 'sha256'>>(
     `UPDATE intake.blobs b SET state = 'writing', infected_at = NULL, deleted_at = NULL, kept_versions = 0
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND state = 'infected' AND NOT EXISTS (

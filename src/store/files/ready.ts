@@ -2,7 +2,7 @@
 // `ready_at`; one that reopens an attachment clears it. Both append an event.
 import type { AttachmentState } from '../../domain/application.ts';
 import { type ApplicationEvent, type ChangedRow, toEvents } from '../events.ts';
-import { columnsOf, type Queryable } from '../postgres/database.ts';
+import { columnsOf, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { type Claim, isFree, notifyQueued } from './download-queue.ts';
 
@@ -41,7 +41,7 @@ export async function lockApplications(tx: Queryable, advertiserId: bigint, ids:
  * in `from`: the caller chose it without a lock. Where bytes were lost, sha256 stays until there are others, so that the loss is visible.
  */
 export async function reopenAttachments(
-  tx: Queryable,
+  tx: Transaction,
   advertiserId: bigint,
   chosen: readonly Columns<'attachments', 'application_id' | 'kind'>[],
   from: readonly AttachmentState[],

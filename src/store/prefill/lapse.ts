@@ -2,7 +2,7 @@
 // the resume; the row, or its count, stays for the funnel report.
 import { dropUnneeded } from '../files/blobs.ts';
 import { isAhead } from '../postgres/clock.ts';
-import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
+import { type Database, type Queryable, retryOnConflict, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { isOver } from './prefills.ts';
 
@@ -32,7 +32,7 @@ export async function lapsePrefills(db: Database): Promise<number> {
 /**
  * The transaction that empties the rows also drops the resumes that nothing else refers to. The deletion loop deletes the objects.
  */
-async function lapse(tx: Queryable): Promise<number> {
+async function lapse(tx: Transaction): Promise<number> {
   const rows = await tx.query<Columns<'prefills', 'advertiser_id' | 'resume_sha256'>>(
     `WITH ended AS MATERIALIZED (
        SELECT advertiser_id, prefill_id, resume_sha256 FROM intake.prefills

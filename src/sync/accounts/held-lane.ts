@@ -63,7 +63,7 @@ function keepLane(store: Pick<Store, 'leases'>, request: LaneRequest, lease: Lea
   const lost = new AbortController();
   let isDone = false;
   const renewal = setInterval(() => {
-    store.leases.renew(lease, request.leaseMs).then(
+    store.leases.renewLease(lease, request.leaseMs).then(
       (held) => {
         if (!held) lost.abort(new LeaseLost(lease.name, lease.lane));
       },
@@ -98,12 +98,12 @@ export async function haltIfRefused<T>(
 ): Promise<T> {
   try {
     const result = await read();
-    if (advertiser.halt !== null) await advertisers.unhalt(advertiser.name, 'refused');
+    if (advertiser.halt !== null) await advertisers.unhaltAdvertiser(advertiser.name, 'refused');
     return result;
   } catch (error) {
     // Once the lane is lost, another process may hold it, and this refusal says nothing about the account's state.
     if (error instanceof Trouble && error.kind === 'refused' && !lane.signal.aborted) {
-      await advertisers.halt(advertiser.name, 'refused', error.message);
+      await advertisers.haltAdvertiser(advertiser.name, 'refused', error.message);
     }
     throw error;
   }

@@ -58,13 +58,13 @@ export async function deliver(
   await using lane = await tryHoldLane(deps.store, { ...request, name, lane: 'live' });
   if (lane === null) return null;
   const key = { advertiserId, name: webhook.name };
-  const record = (what: DeliveryRecord) => webhooks.record(lane.lease, key, what);
+  const record = (what: DeliveryRecord) => webhooks.recordDelivery(lane.lease, key, what);
   const delivery = { ...deps, ...webhook, record, signal: lane.signal };
   let sum: DeliverySummary = { delivered: 0, failure: null };
   while (!lane.signal.aborted && sum.failure === null) {
-    const place = await webhooks.loadPlace(key);
+    const place = await webhooks.loadWebhookPlace(key);
     const asked = { advertiserId, after: place.position, limit: batchSize, detail: webhook.detail };
-    const events = place.isDue ? await webhooks.loadEvents(asked) : [];
+    const events = place.isDue ? await webhooks.loadWebhookEvents(asked) : [];
     if (events.length === 0) break;
     const { delivered, failure } = await sendEvents(delivery, place, events);
     sum = { delivered: sum.delivered + delivered, failure };

@@ -44,7 +44,7 @@ export async function loadPublished(
   signal: AbortSignal,
   { isTaken = false } = {},
 ): Promise<Published> {
-  const { databaseId } = await store.blobStore.ensure();
+  const { databaseId } = await store.blobStore.ensureRecordedStore();
   const begunId = await store.extracts.loadBegun(location);
   const identity = await target.loadIdentity(signal);
   const pointer = await target.loadText(latestName, signal);

@@ -41,7 +41,7 @@ export async function deleteDue(deps: DeletingDeps, signal: AbortSignal): Promis
     deps.onDeleted?.();
     const answers = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []));
     const gone = answers.filter(({ refusal }) => !refusal);
-    for (const blob of await store.deletions.confirm(deletion.token, gone)) {
+    for (const blob of await store.deletions.confirmDeletion(deletion.token, gone)) {
       // Another run took over while this process was suspended: the same bytes may have been put again and then deleted by this run.
       const condition = await blobs.verify(blob.key, blob, 'metadata', signal);
       if (condition === 'missing') await store.blobs.markDamaged(blob.advertiserId, blob.sha256);

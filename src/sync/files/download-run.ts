@@ -121,7 +121,7 @@ async function runOnce(
   const toPauseMs = ({ name }: RunAccount, now = performance.now()) => (memory.pauses.get(name) ?? 0) - now;
   const pause = ({ name }: RunAccount, ms: number) => memory.pauses.set(name, performance.now() + ms);
   /** Releases a claim without counting an attempt. A claim that cannot be released expires. */
-  const release = (claim: Claim) => store.downloads.release([claim]).catch(() => {});
+  const release = (claim: Claim) => store.downloads.releaseDownloads([claim]).catch(() => {});
   const untilIdle = () => Promise.all(inFlight.values());
 
   function leave(stage: { delete(claim: Claim): boolean }, claim: Claim): void {
@@ -137,8 +137,8 @@ async function runOnce(
     const token = `${processDigits}${randomUUID().slice(8)}`;
     const { leaseMs, hash } = request;
     const advertisers = awake.map((one) => one.advertiserId);
-    const { claims, expired } = await store.downloads.claim({ advertisers, tier, limit, token, leaseMs });
-    for (const file of claims.length > 0 ? await store.downloads.loadFacts(claims, hash) : []) {
+    const { claims, expired } = await store.downloads.claimDownloads({ advertisers, tier, limit, token, leaseMs });
+    for (const file of claims.length > 0 ? await store.downloads.loadFileFacts(claims, hash) : []) {
       const account = accounts.get(file.claim.advertiserId);
       if (account) start(account, file);
     }
@@ -213,7 +213,11 @@ async function runOnce(
     const kind = at === 'storage' && trouble.kind !== 'mismatch' ? 'local' : trouble.kind;
     const delayMs = verdict.delayMs + (isThrottled ? Math.max(listFirstMs, verdict.delayMs / 8) : 0);
     const countsAttempt = verdict.kind === 'retry' && verdict.countsAttempt;
-    await store.downloads.postpone(failed, { delayMs, countsAttempt, trouble: { kind, message: trouble.message } });
+    await store.downloads.postponeDownload(failed, {
+      delayMs,
+      countsAttempt,
+      trouble: { kind, message: trouble.message },
+    });
   }
 
   /** Nothing was due then. Waits for a download that becomes due within `retryForMs` of when the queue was first empty; false without one. */
@@ -233,7 +237,7 @@ async function runOnce(
   using _renewal = setInterval(() => {
     const claims = [...inFlight.keys()];
     // On a database connection of its own. If the database does not answer, the downloads themselves fail and report it.
-    if (claims.length > 0) store.downloads.renew(claims, request.leaseMs).catch(() => {});
+    if (claims.length > 0) store.downloads.renewDownloads(claims, request.leaseMs).catch(() => {});
   }, request.leaseMs / 3);
   const stop = () => void setTimeout(() => abort.abort(signal.reason), request.graceMs).unref();
   signal.addEventListener('abort', stop, { once: true });

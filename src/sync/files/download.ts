@@ -88,7 +88,11 @@ async function fetchAndPut(
   }
   if (answer === 'deleting') {
     // An object with equal bytes is being deleted, and a put now would be deleted with it. The download waits; no attempt is counted.
-    await deps.store.downloads.postpone(claim, { delayMs: deletingDelayMs, countsAttempt: false, trouble: null });
+    await deps.store.downloads.postponeDownload(claim, {
+      delayMs: deletingDelayMs,
+      countsAttempt: false,
+      trouble: null,
+    });
     return 'postponed';
   }
   if (answer === 'put') {

@@ -22,7 +22,7 @@ export async function reparse(
   const { store } = deps;
   const counts = { read: 0, unreadable: 0, missing: 0 };
   for (const advertiserId of request.advertisers) {
-    for await (const file of store.files.loadScreens(advertiserId, request.parserVersion)) {
+    for await (const file of store.files.loadStoredScreens(advertiserId, request.parserVersion)) {
       request.signal.throwIfAborted();
       // Its bytes are not read: no parser takes them.
       if (file.sizeBytes > largestScreenBytes) {

@@ -28,11 +28,11 @@ export async function ensureOwned(deps: OwnerDeps, signal: AbortSignal): Promise
   const { store, blobs } = deps;
   for (;;) {
     signal.throwIfAborted();
-    const recorded = await store.blobStore.ensure();
+    const recorded = await store.blobStore.ensureRecordedStore();
     const { identity, refusal } = await look(blobs, recorded, signal);
     if (refusal !== null) {
       // Another process of this database may have taken the store between the two looks.
-      if (!isDeepStrictEqual(recorded, await store.blobStore.ensure())) continue;
+      if (!isDeepStrictEqual(recorded, await store.blobStore.ensureRecordedStore())) continue;
       throw refusal;
     }
     if (isConfirmed(recorded, identity) || (await take(deps, recorded, identity, signal)) !== null) return;
@@ -46,7 +46,7 @@ export async function ensureOwned(deps: OwnerDeps, signal: AbortSignal): Promise
 export async function adoptStore(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
-    const recorded = await deps.store.blobStore.ensure();
+    const recorded = await deps.store.blobStore.ensureRecordedStore();
     const identity = await deps.blobs.loadIdentity(signal);
     const taken = await take(deps, recorded, identity, signal);
     if (taken !== null && taken !== recorded.nextIdentity) return;
@@ -55,7 +55,7 @@ export async function adoptStore(deps: OwnerDeps, signal: AbortSignal): Promise<
 
 /** What this database has recorded, whom the store names, and why it is refused. Changes nothing. */
 export async function loadOwner({ store, blobs }: OwnerDeps, signal: AbortSignal) {
-  const recorded = await store.blobStore.load();
+  const recorded = await store.blobStore.loadRecordedStore();
   return { recorded, ...(await look(blobs, recorded, signal)) };
 }
 
@@ -102,10 +102,10 @@ async function take(
   const isPassed = next !== identity && (planned?.epoch ?? 0) <= (parseIdentity(identity)?.epoch ?? 0);
   if (next === null || isPassed || planned?.databaseId !== recorded.databaseId) {
     next = renderIdentity(toNextOwner(recorded, identity), randomUUID());
-    if (!(await store.blobStore.plan(recorded.nextIdentity, next))) return null;
+    if (!(await store.blobStore.planIdentity(recorded.nextIdentity, next))) return null;
   }
   if (next !== identity && !(await blobs.replaceIdentity(identity, next, signal))) return null;
-  await store.blobStore.confirm(next, blobs.location);
+  await store.blobStore.confirmIdentity(next, blobs.location);
   return next;
 }
 

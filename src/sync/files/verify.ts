@@ -89,7 +89,7 @@ async function* pairUp(step: Step): AsyncGenerator<{ readonly row: BlobRow; read
   const { store, blobs, advertiserId, signal } = step;
   const objects = blobs.list(`${advertiserId}/`, signal)[Symbol.asyncIterator]();
   let object = await objects.next();
-  for await (const row of store.blobs.load(advertiserId)) {
+  for await (const row of store.blobs.loadBlobs(advertiserId)) {
     // Not its own, which may be that of an earlier resume.
     const key = toBlobKey(advertiserId, row.sha256);
     for (; !object.done && object.value.key < key; object = await objects.next()) await countExtra(step, object.value);
@@ -195,7 +195,7 @@ type Damage = 'missing' | 'damaged';
 async function countExtra({ store, advertiserId, counts, onStep }: Step, { key, sizeBytes }: ListedBlob) {
   const sha256 = toSha256(key);
   if (sha256 === null) counts.foreign += 1;
-  else if (await store.blobs.adopt(advertiserId, { sha256, sizeBytes })) counts.extra += 1;
+  else if (await store.blobs.adoptBlob(advertiserId, { sha256, sizeBytes })) counts.extra += 1;
   onStep?.(counts);
 }
 

@@ -48,7 +48,7 @@ export async function erase(
   await requireKey(store);
   const begun = await store.erasures.begin(request);
   deps.crashPoint?.('erasureBegun');
-  const open = await store.erasures.loadOpen(request.advertiserId, request.sought);
+  const open = await store.erasures.loadOpenErasures(request.advertiserId, request.sought);
   return await finishErasures(deps, begun === null ? open : [...open, begun], request.signal);
 }
 
@@ -88,14 +88,17 @@ async function finishErasure(deps: EraseDeps, job: ErasureJob, signal: AbortSign
     const hashes = [...(job.hashes ?? []), ...(await store.blobs.loadForgotten(advertiserId))];
     const { needed, keptVersions } = await deleteUnneeded(deleting, advertiserId, hashes, signal);
     const keptInExtracts = (await eraseExtracts?.(job, signal, () => onStep?.(job))) ?? 0;
-    const receipt = await store.erasures.close(job, { shared: needed, keptVersions: keptVersions + keptInExtracts });
+    const receipt = await store.erasures.closeErasure(job, {
+      shared: needed,
+      keptVersions: keptVersions + keptInExtracts,
+    });
     crashPoint?.('erasureClosed');
     onStep?.(receipt);
     return receipt;
   } catch (error) {
     // The status shows the trouble from the first failure on. An unavailable database is reported elsewhere.
     if (error instanceof Trouble && error.at !== 'database') {
-      await store.erasures.noteTrouble(job, error.message).catch(() => {});
+      await store.erasures.noteErasureTrouble(job, error.message).catch(() => {});
     }
     throw error;
   }

@@ -120,10 +120,10 @@ async function checkIdentity(
       'The answer does not say whose applications it lists; set ADVERTISER_ID, or advertiserId in ADVERTISERS_FILE. None of it was stored.';
     throw new Trouble('mismatch', unnamed);
   }
-  if (advertiserId === null) advertiser.advertiserId = (await advertisers.pin(name, told)).advertiserId;
+  if (advertiserId === null) advertiser.advertiserId = (await advertisers.pinAdvertiser(name, told)).advertiserId;
   else if (told !== advertiserId) {
     const reason = `the source answered with data of advertiser ${told} instead of ${advertiserId}; none of it was stored.`;
-    await advertisers.halt(name, 'mismatch', reason);
+    await advertisers.haltAdvertiser(name, 'mismatch', reason);
     throw new Trouble('mismatch', `${name} is halted: ${reason}`);
   }
   if (agentId !== advertiser.agentId) {

@@ -63,7 +63,7 @@ async function ask(deps: SweepDeps, task: ReadContext, question: Question, by: A
   const { covers } = question;
   let fresh: readonly bigint[] = [];
   const { hidden } = await commitAnswer(deps, read, by, async (diff) => {
-    const proof = await deps.store.evidence.loadAudited(advertiserId, covers?.from ?? null);
+    const proof = await deps.store.evidence.loadAuditedProof(advertiserId, covers?.from ?? null);
     fresh = diff.fresh.map(({ id }) => id);
     const isQuiet = fresh.length === 0 && !(covers !== null && isSingle(covers));
     if (proof === null || (isQuiet && proof.audits >= mostAudits)) return null;

@@ -39,7 +39,7 @@ export async function replay(deps: ReplayDeps, request: ReplayRequest): Promise<
   const counts = { read: 0, added: 0, unusable: 0 };
   for (let after = ''; ; ) {
     lane.signal.throwIfAborted();
-    const waiting = await store.quarantine.loadTexts(advertiserId, { id: null, after, limit: pageSize });
+    const waiting = await store.quarantine.loadQuarantineTexts(advertiserId, { id: null, after, limit: pageSize });
     const parsed = waiting.map((element) => ({ element, application: source.parseElement(element.text) }));
     const usable = parsed.flatMap(({ application }) => ('id' in application ? [application] : []));
     const applicants = await store.applications.loadApplicants(advertiserId, usable);
@@ -68,7 +68,7 @@ export async function replay(deps: ReplayDeps, request: ReplayRequest): Promise<
       counts.added += (await commitAnswer(deps, page, null)).added;
       counts.read += readable.length;
       // Also resolves elements that changed nothing, and those of which another element of the same application was committed.
-      await store.quarantine.resolve(advertiserId, readable);
+      await store.quarantine.resolveQuarantine(advertiserId, readable);
     }
     if (waiting.length < pageSize) return counts;
   }

@@ -57,7 +57,7 @@ export async function runWebhookLoop(deps: WebhookLoopDeps, request: LaneHolder)
     const woken = Promise.race([ended.promise, deps.untilEvents(checkEveryMs, signal).catch(() => {})]);
     const idle = webhooks.filter(({ name }) => !running.has(name));
     // If the database is unavailable, the polls report it.
-    const due = idle.length === 0 ? [] : await store.webhooks.findDue(idle).catch(() => []);
+    const due = idle.length === 0 ? [] : await store.webhooks.findDueWebhooks(idle).catch(() => []);
     for (const { advertiserId, name } of due) {
       const webhook = idle.find((one) => one.name === name);
       if (webhook === undefined) continue;

@@ -57,7 +57,7 @@ function createAdmin(deps: AdminOptions): Hono {
   const { store, metrics, login } = deps;
   const loadStatus = createCache<Status, void>(deps.loadStatus, statusAgeMs);
   const loadHistory = createCache<History, void>(() => store.reports.loadHistory(new Date()), historyAgeMs);
-  const loadProof = createCache(store.evidence.loadCurrent, proofAgeMs);
+  const loadProof = createCache(store.evidence.loadCurrentProof, proofAgeMs);
   // Anybody may ask for readiness: those who ask at the same time share one check.
   const loadReadiness = createCache<readonly Finding[], void>(() => loadInTime(deps.loadReadiness), 0);
   const guess = createGuessLimit(deps);

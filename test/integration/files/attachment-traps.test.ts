@@ -47,7 +47,7 @@ describe('A1 HasVirus', () => {
     await intake.change(first, { attachments: [resume(same, { hasVirus: true })] });
     // From this moment nobody is shown where they lie.
     for (const id of [first, second]) {
-      expect(await intake.store.files.find([board.advertiserId], id, 'resume')).toEqual([]);
+      expect(await intake.store.files.findStoredFile([board.advertiserId], id, 'resume')).toEqual([]);
     }
     expect(await intake.store.deletions.hasDueDeletes()).toBe(true);
     await intake.runDownloads();
@@ -149,7 +149,7 @@ describe('A2 HasVirus', () => {
       expect(await problems()).toContain(line);
       expect(await problems()).not.toContain('1 file is rejected.');
       const every = { state: null, applicationId: null, kind: null } as const;
-      expect(await intake.store.downloads.retry(intake.board.advertiserId, every)).toBe(0);
+      expect(await intake.store.downloads.retryDownloads(intake.board.advertiserId, every)).toBe(0);
       expect(await intake.runDownloads()).toMatchObject({ stored: 0 });
       expect(requestsFor(intake, 'resume')).toBe(0);
 

@@ -278,7 +278,7 @@ test.for([
   await intake.store.deletions.drop(advertiserId, [sha('held'), sha('other')]);
   const held = toBlobKey(advertiserId, sha('held'));
   const deps = { store: intake.store, blobs: refusing(intake.blobs, held, isAnswered) };
-  const open = await intake.store.erasures.loadOpen(advertiserId);
+  const open = await intake.store.erasures.loadOpenErasures(advertiserId);
   await expect(finishErasures(deps, open, signal())).rejects.toMatchObject({ message });
   expect(await intake.keys()).toEqual([held]);
   expect(await database.query(`SELECT step FROM intake.erasure_jobs ORDER BY step`)).toEqual([

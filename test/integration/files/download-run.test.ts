@@ -47,7 +47,7 @@ describe('a file that fails', () => {
     const heard: string[] = [];
     await using _listener = await openQueueListener({ url: database.url, onQueued: (id) => heard.push(id) });
     const choice = { applicationId: null, kind: null, state: null };
-    expect(await intake.store.downloads.retry(intake.board.advertiserId, choice)).toBe(1);
+    expect(await intake.store.downloads.retryDownloads(intake.board.advertiserId, choice)).toBe(1);
     await expect.poll(() => heard).toEqual([String(intake.board.advertiserId)]);
     expect(await queue()).toEqual([{ attempts: 0, lapses: 0, priority: 0, claimed: false, trouble_kind: null }]);
     expect((await intake.files()).map((file) => file.state)).toEqual(['pending', 'rejected']);
@@ -296,7 +296,7 @@ describe('shutdown', () => {
 describe('a file during whose download the process ended', () => {
   test('is fetched alone, after the others, and is no suspect once it came', async () => {
     await using intake = await openWith(6);
-    const { claims } = await intake.store.downloads.claim({
+    const { claims } = await intake.store.downloads.claimDownloads({
       advertisers: [intake.board.advertiserId],
       tier: 'usual',
       limit: 2,

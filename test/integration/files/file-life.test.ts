@@ -96,20 +96,20 @@ test('every change of state is a line of its table, with the file that makes it'
         blobs: dying,
         store: {
           ...intake.store,
-          downloads: { ...intake.store.downloads, postpone: () => Promise.reject(new Error('killed')) },
+          downloads: { ...intake.store.downloads, postponeDownload: () => Promise.reject(new Error('killed')) },
         },
       },
     })
     .catch(() => {});
   const claim = (tier: 'usual' | 'suspects') =>
-    intake.store.downloads.claim({ advertisers, tier, limit: 10, token: randomUUID(), leaseMs: 30_000 });
+    intake.store.downloads.claimDownloads({ advertisers, tier, limit: 10, token: randomUUID(), leaseMs: 30_000 });
   const expire = () =>
     database.query(
       `UPDATE intake.downloads SET leased_until = now() - interval '1 second' WHERE lease_token IS NOT NULL`,
     );
   // What a person asks for: a suspect, and one whose process has ended.
   const retry = () =>
-    intake.store.downloads.retry(board.advertiserId, { applicationId: null, kind: null, state: null });
+    intake.store.downloads.retryDownloads(board.advertiserId, { applicationId: null, kind: null, state: null });
   await expire();
   await claim('usual');
   await retry();
@@ -129,7 +129,7 @@ test('every change of state is a line of its table, with the file that makes it'
   await claim('usual');
   const { claims } = await claim('suspects');
   expect(claims).not.toEqual([]);
-  await intake.store.downloads.release(claims);
+  await intake.store.downloads.releaseDownloads(claims);
   await claim('suspects');
   await replace('three, once more');
   await expire();

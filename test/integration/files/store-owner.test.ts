@@ -153,7 +153,7 @@ describe('a store that belongs to a database', () => {
     login.password = 'only-a-test';
     const load = async (url: string) => {
       await using store = openStore({ url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
-      return (await store.blobStore.load())?.databaseId;
+      return (await store.blobStore.loadRecordedStore())?.databaseId;
     };
     const ids = () => Promise.all([load(database.url), load(login.href)]);
     try {

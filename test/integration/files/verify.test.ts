@@ -86,7 +86,7 @@ describe('verify', () => {
     expect(await verifyAt(intake)).toMatchObject({ ...clean, unrepaired: 1 });
     expect(await intake.store.reports.loadStatus()).toMatchObject([{ damagedBlobs: 1 }]);
     const choice = { applicationId: null, kind: null, state: null };
-    expect(await intake.store.downloads.retry(intake.board.advertiserId, choice)).toBe(1);
+    expect(await intake.store.downloads.retryDownloads(intake.board.advertiserId, choice)).toBe(1);
     expect(await verifyAt(intake)).toMatchObject({ ...clean, unrepaired: 1 });
     intake.board.clearFaults();
     await intake.runDownloads();

@@ -33,7 +33,13 @@ describe('a clock that is set back by a day', () => {
     await store.leases.claim({ name: 'default', lane: 'live', owner: 'a dead process', leaseMs: 30_000 });
     const token = crypto.randomUUID();
     const advertisers = [board.advertiserId];
-    const { claims } = await store.downloads.claim({ advertisers, tier: 'usual', limit: 1, token, leaseMs: 30_000 });
+    const { claims } = await store.downloads.claimDownloads({
+      advertisers,
+      tier: 'usual',
+      limit: 1,
+      token,
+      leaseMs: 30_000,
+    });
     expect(claims).toHaveLength(1);
     await setClockBack(database.query, dayMs);
 
@@ -111,7 +117,7 @@ describe('a download', () => {
        INSERT INTO intake.downloads (advertiser_id, application_id, kind, priority, attempts, lease_token, leased_until, due_at)
        VALUES (1, 1, 'resume', 0, 1, gen_random_uuid(), now() + interval '5 hours', now() + interval '5 hours')`,
     );
-    await store.downloads.retry(1n, { state: 'waiting', applicationId: null, kind: null });
+    await store.downloads.retryDownloads(1n, { state: 'waiting', applicationId: null, kind: null });
     const rows = await database.query(
       `SELECT due_at <= now() AS due, lease_token IS NULL AS free FROM intake.downloads`,
     );

@@ -166,7 +166,7 @@ test('the proof is what the completeness view says, also with a gap and an unrea
   const { advertiserId } = await store.advertisers.ensure('default', null);
   if (advertiserId === null) throw new Error('The first sweep pins the id.');
   const view = `SELECT certificate, risk, open_ranges AS "openRanges" FROM intake_analytics.completeness`;
-  const explained = async (at: Date | null = null) => explain(at, await store.evidence.loadCurrent(advertiserId));
+  const explained = async (at: Date | null = null) => explain(at, await store.evidence.loadCurrentProof(advertiserId));
   expect(await explained()).toMatchObject({ complete: true, openRanges: 0, ...(await database.query(view))[0] });
   await store.coverage.saveUnreadable(advertiserId, [{ id: 1_005n as Position, reason: 'HTTP 500' }]);
   const [allButOne] = await database.query(view);

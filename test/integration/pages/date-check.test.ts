@@ -48,7 +48,8 @@ describe('a contradiction makes a recheck of everything due', { tags: ['slow'] }
       },
       evidence: {
         ...evidence,
-        loadAudited: (...args) => (hasEnded ? Promise.reject(new Error('away')) : evidence.loadAudited(...args)),
+        loadAuditedProof: (...args) =>
+          hasEnded ? Promise.reject(new Error('away')) : evidence.loadAuditedProof(...args),
       },
     };
     await using source = intake.openSource('json');

@@ -102,7 +102,7 @@ async function openWorld() {
     async fetch(most: number) {
       await database.query(`UPDATE intake.downloads SET due_at = now()`);
       const request = { advertisers: [advertiserId], tier: 'usual', limit: 100, leaseMs: 60_000 } as const;
-      const { claims } = await store.downloads.claim({ ...request, token: randomUUID() });
+      const { claims } = await store.downloads.claimDownloads({ ...request, token: randomUUID() });
       for (const [nth, claim] of claims.entries()) {
         const file = source.get(claim.applicationId)?.files[claim.kind as (typeof kinds)[number]];
         if (nth >= most || !file) {
@@ -125,7 +125,7 @@ async function openWorld() {
     erase: (applicationId: bigint) =>
       store.erasures.begin({ advertiserId, sought: { by: 'application', applicationId }, by: 'test' }),
     damage: (content: string) => store.blobs.markDamaged(advertiserId, hash('sha256', content)),
-    retry: () => store.downloads.retry(advertiserId, { applicationId: null, kind: null, state: null }),
+    retry: () => store.downloads.retryDownloads(advertiserId, { applicationId: null, kind: null, state: null }),
   };
 }
 

@@ -109,7 +109,7 @@ async function replayAll(database: TestDatabase, advertiserId: bigint, raws: rea
     `SELECT application_id AS id, email FROM intake.applications WHERE advertiser_id = $1 ORDER BY 1`,
     [advertiserId],
   );
-  const open = await store.quarantine.load(advertiserId, 10);
+  const open = await store.quarantine.loadQuarantine(advertiserId, 10);
   return { summary, stored: stored.map(({ id, email }) => `${id} ${email}`), open: open.length };
 }
 
@@ -143,7 +143,7 @@ describe('a replay', () => {
         [advertiserId],
       ),
     ).toEqual([{ missing: true, absent: true, changes: 0 }]);
-    expect(await store.quarantine.load(advertiserId, 10)).toEqual([]);
+    expect(await store.quarantine.loadQuarantine(advertiserId, 10)).toEqual([]);
   });
 
   test('does not take a rounded id for one, of which jsonb has written out the digits', async ({ database }) => {

@@ -82,9 +82,9 @@ export const claimScenarios = {
         programs: {
           old: async (actor) => {
             const { downloads } = stage.store(actor.name);
-            await downloads.renew([old(1)], longMs);
-            await downloads.postpone(old(2), { delayMs: 0, countsAttempt: false, trouble: null });
-            await downloads.release([old(3)]);
+            await downloads.renewDownloads([old(1)], longMs);
+            await downloads.postponeDownload(old(2), { delayMs: 0, countsAttempt: false, trouble: null });
+            await downloads.releaseDownloads([old(3)]);
           },
           new: async (actor) => {
             for (const tier of ['usual', 'suspects'] as const) taken.push(...(await claim(files, actor, tier)));
@@ -151,7 +151,7 @@ export const claimScenarios = {
       return {
         programs: {
           run: complete(stage, claimed(1, 'coverLetter'), missing),
-          retry: (actor) => stage.store(actor.name).downloads.retry(files.advertiserId, choice),
+          retry: (actor) => stage.store(actor.name).downloads.retryDownloads(files.advertiserId, choice),
         },
         mortal: ['run', 'retry'],
         check: checks(files, checkQueue, checkEvents),
@@ -257,7 +257,7 @@ export const claimScenarios = {
           // Holds a lock on the second file, so that the others stop midway: the rows that one statement locks are not separate steps.
           second: (actor) => stage.store(actor.name).blobs.announce(claimed(2), toStored(sha256).blob),
           retry: retryWaiting(files),
-          release: (actor) => stage.store(actor.name).downloads.release([claimed(3), claimed(1)]),
+          release: (actor) => stage.store(actor.name).downloads.releaseDownloads([claimed(3), claimed(1)]),
         },
         mortal: ['release'],
         commitsApart: true,

@@ -193,7 +193,9 @@ export const fetch =
 export const retryWaiting =
   ({ stage, advertiserId }: Account): Program =>
   (actor) =>
-    stage.store(actor.name).downloads.retry(advertiserId, { applicationId: null, kind: null, state: 'waiting' });
+    stage
+      .store(actor.name)
+      .downloads.retryDownloads(advertiserId, { applicationId: null, kind: null, state: 'waiting' });
 
 /** Looks for the object as `intake verify` does, and records its loss. */
 export const verify =

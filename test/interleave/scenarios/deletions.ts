@@ -257,7 +257,7 @@ export const deletionScenarios = {
           delete: async (actor) => {
             const { store, blobs } = toDeleting(files, actor, false);
             await blobs.delete(key, never);
-            await store.deletions.confirm(token, deleted);
+            await store.deletions.confirmDeletion(token, deleted);
           },
           put: (actor) => actor.act('put', () => objects.add(key)),
           drop: async (actor) => {

@@ -178,7 +178,7 @@ export const fileScenarios = {
             const { downloads } = stage.store(actor.name);
             ends.push(...(await Promise.all(claims.map((one) => downloads.complete(one, missing)))));
           },
-          beat: (actor) => stage.store(actor.name).downloads.renew(claims.toReversed(), longMs),
+          beat: (actor) => stage.store(actor.name).downloads.renewDownloads(claims.toReversed(), longMs),
           other: (actor) => claim(files, actor),
         },
         mortal: ['run'],

@@ -102,7 +102,7 @@ export async function claim(
   actor: Actor,
   tier: 'usual' | 'suspects' = 'usual',
 ): Promise<Claim[]> {
-  const { claims } = await stage.store(actor.name).downloads.claim({
+  const { claims } = await stage.store(actor.name).downloads.claimDownloads({
     ...{ advertisers: [advertiserId], tier, limit: 10, token: crypto.randomUUID(), leaseMs },
   });
   return claims.toSorted((a, b) => Number(a.applicationId - b.applicationId) || (a.kind < b.kind ? -1 : 1));
@@ -129,7 +129,7 @@ export async function fetchClaimed(of: FilesOf, actor: Actor, claims: readonly C
     parseScreens: () => ({ screens: [], parserVersion: 1 }),
   };
   const ends: DownloadEnd[] = [];
-  for (const file of await store.downloads.loadFacts(claims, 'never')) {
+  for (const file of await store.downloads.loadFileFacts(claims, 'never')) {
     try {
       ends.push(await download(deps, { file, hash: 'never', maxBytes: 1_000_000, signal: never }));
     } catch (error) {

@@ -141,7 +141,7 @@ export const prefillScenarios = {
           // A worker finishes the erasure, once no upload can be in progress any more.
           const deps = { store: stage.directStore, blobs: toBlobs(alone, visit.objects) };
           await stage.query(`UPDATE intake.blobs SET delete_until = now() WHERE delete_until IS NOT NULL`);
-          for (const { hashes } of await deps.store.erasures.loadOpen(advertiserId))
+          for (const { hashes } of await deps.store.erasures.loadOpenErasures(advertiserId))
             await deleteUnneeded(deps, advertiserId, hashes ?? [], never);
           assert.equal(visit.objects.size, 0, 'P17: the resume of an erased person stays in the blob store');
           await checkErased(stage, advertiserId);
@@ -156,7 +156,7 @@ export const prefillScenarios = {
     async open() {
       const { advertiserId, name } = await stage.openAdvertiser();
       const visit = await openVisit(stage, { advertiserId, name }, new Set<string>(), 0);
-      const lapse = (actor: Actor) => stage.store(actor.name).prefills.lapse();
+      const lapse = (actor: Actor) => stage.store(actor.name).prefills.lapsePrefills();
       return {
         programs: { visit: (actor) => visit.comeBack(actor), lapse, other: lapse },
         async check(outcome) {
@@ -165,7 +165,7 @@ export const prefillScenarios = {
             /^WITH ended AS MATERIALIZED \( SELECT advertiser_id, prefill_id/,
             'profiles that lapse',
           );
-          await stage.directStore.prefills.lapse();
+          await stage.directStore.prefills.lapsePrefills();
           await deleteLater({ stage, advertiserId, objects: visit.objects, bytes: () => content });
           assert.equal(visit.objects.size, 0, 'P15: the bytes of a resume that has lapsed stay');
         },
@@ -240,7 +240,7 @@ export const prefillScenarios = {
       );
       const lapse = async (actor: Actor) => {
         const store = stage.store(actor.name);
-        await store.prefills.lapse();
+        await store.prefills.lapsePrefills();
         const expired = `UPDATE intake.blobs SET delete_until = now() WHERE advertiser_id = $1 AND delete_until IS NOT NULL`;
         await stage.database(actor.name).query(expired, [advertiserId]);
         await deleteDue({ store, blobs: toBlobs(actor, visit.objects) }, never);

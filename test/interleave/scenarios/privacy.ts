@@ -85,7 +85,7 @@ export const privacyScenarios = {
       const reject = { reason: 'no id', raw, rawText: null, identity: 'e1', applicant: null, members: {} };
       const seen = (sweepId: bigint) => aPage(lease, [], { advertiserId, rejects: [reject], sweepId });
       await commitPage(stage.direct, privacyKey, seen(1n));
-      const [element] = await stage.directStore.quarantine.load(advertiserId, 1);
+      const [element] = await stage.directStore.quarantine.loadQuarantine(advertiserId, 1);
       if (!element) throw new Error('Nothing is in quarantine.');
       const read = { ...aPage(lease, [anApplication(2, { email, attachments: [] })], { advertiserId, seq: -1n }) };
       const replayed = [{ id: element.id, applicationId: 2n }];
@@ -133,7 +133,7 @@ export const privacyScenarios = {
             const deps = { store: stopWhenBusy(stage.store(actor.name)), blobs: toBlobs(actor, files.objects) };
             try {
               await deleteUnneeded(deps, advertiserId, job?.hashes ?? [], never);
-              if (job) await deps.store.erasures.close(job, { shared: 0, keptVersions: 0 });
+              if (job) await deps.store.erasures.closeErasure(job, { shared: 0, keptVersions: 0 });
             } catch (error) {
               if (!(error instanceof Busy)) throw error;
             }
@@ -149,7 +149,7 @@ export const privacyScenarios = {
             [advertiserId],
           );
           const store = stage.directStore;
-          for (const job of await store.erasures.loadOpen(advertiserId)) {
+          for (const job of await store.erasures.loadOpenErasures(advertiserId)) {
             await deleteUnneeded(
               { store, blobs: toBlobs(alone, files.objects) },
               advertiserId,
@@ -229,7 +229,7 @@ export const privacyScenarios = {
           // Holds a lock on the second file, so that the others stop midway: the rows that one statement locks are not separate steps.
           second: (actor) => stage.store(actor.name).blobs.announce(claimed(2), blob),
           erase: erase(stage, advertiserId, byAddress),
-          release: (actor) => stage.store(actor.name).downloads.release([claimed(3), claimed(2), claimed(1)]),
+          release: (actor) => stage.store(actor.name).downloads.releaseDownloads([claimed(3), claimed(2), claimed(1)]),
         },
         mortal: ['release'],
         commitsApart: true,

@@ -48,10 +48,10 @@ function toDeps(db: Database, actor: Actor, identities: string[]): OwnerDeps {
       }),
   } as Partial<BlobStore> as BlobStore;
   const blobStore = {
-    load: () => loadRecordedStore(db),
-    ensure: () => ensureRecordedStore(db),
-    plan: (before: string | null, identity: string) => planIdentity(db, before, identity),
-    confirm: (identity: string, location: string) => confirmIdentity(db, identity, location),
+    loadRecordedStore: () => loadRecordedStore(db),
+    ensureRecordedStore: () => ensureRecordedStore(db),
+    planIdentity: (before: string | null, identity: string) => planIdentity(db, before, identity),
+    confirmIdentity: (identity: string, location: string) => confirmIdentity(db, identity, location),
   };
   return { store: { blobStore }, blobs };
 }

@@ -21,7 +21,7 @@ beforeEach(() => emptyDatabase(database));
 
 async function loadLines(): Promise<string[]> {
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
-  const [id] = await store.advertisers.loadIds();
+  const [id] = await store.advertisers.loadAdvertiserIds();
   if (id === undefined) throw new Error('Nothing was read yet.');
   return await store.evidence.withProofs(id, ({ lines }) => Array.fromAsync(lines));
 }
@@ -278,7 +278,7 @@ test('the rows of an export are loaded some at a time, and none is left out', { 
     [count - 20],
   );
   await using store = openStore({ url: database.url, role: 'test', privacyKey: Buffer.from(testPrivacyKey) });
-  const [id = 0n] = await store.advertisers.loadIds();
+  const [id = 0n] = await store.advertisers.loadAdvertiserIds();
   const lines = await store.evidence.withProofs(id, (proofs) => Array.fromAsync(proofs.lines));
   const batches = lines.map((line) => JSON.parse(line)).flatMap(({ type, rows }) => (type === 'rows' ? [rows] : []));
   expect(batches.map((rows) => rows.length)).toEqual([rowsAtATime, rowsAtATime, 5]);
