@@ -226,7 +226,7 @@ async function withWorker<T>(
     onOpen: opened.resolve,
     onPass: ({ pass, outcome }) => {
       if (outcome === 'failed') throw new Error(`A pass failed: ${pass}.`);
-      if (pass === 'live') onPoll();
+      if (pass === 'poll') onPoll();
     },
   });
   const polls = (count: number) =>

@@ -132,7 +132,7 @@ async function measure(db: Database, url: string, folder: string, advertisers: n
     log: await createLog({ level: 'error', format: 'json' }),
     signal: stop.signal,
     onPass({ pass, outcome, kind, requests = 0, added = 0 }) {
-      if (pass !== 'live') return;
+      if (pass !== 'poll') return;
       if (outcome === 'failed' || (requests !== 1 && added === 0))
         noisy.reject(new Error(`Not a quiet poll: ${outcome} (${kind ?? 'no error'}), ${requests} requests.`));
       polls++;

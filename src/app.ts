@@ -14,8 +14,7 @@ import { startPresence } from './sync/presence.ts';
 import { requireKey } from './sync/privacy/erase.ts';
 import { type BackfillRange, backfill, type ReadAccountRequest, syncAccount } from './sync/read/read-account.ts';
 import { addUp, nothingCounted, type SweepCounts, type SweepDeps, type SweepSummary } from './sync/read/sweep.ts';
-import { type RetryOptions, retry } from './sync/retry.ts';
-import { createTroubles } from './sync/troubles.ts';
+import { createTroubles, type RetryOptions, retry } from './sync/retry.ts';
 import { createWatchdog, type Ending } from './sync/worker/watchdog.ts';
 
 export interface ReadEvents {

@@ -6,7 +6,7 @@ import type { ReadPage } from '../../src/store/applications/diff-page.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import type { SweepProgress } from '../../src/store/sweeps/sweeps.ts';
 import { holdLane } from '../../src/sync/accounts/held-lane.ts';
-import { commitAnswer } from '../../src/sync/read/commit-answer.ts';
+import { commitAnswer } from '../../src/sync/read/answers.ts';
 import { pageCap } from './board.ts';
 
 export function openBenchStore(url: string): Store {

@@ -3,7 +3,7 @@ import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
 import { Trouble } from '../../src/domain/trouble.ts';
 import type { Lease } from '../../src/store/accounts/leases.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { createTroubles } from '../../src/sync/troubles.ts';
+import { createTroubles } from '../../src/sync/retry.ts';
 import { test } from '../support/database/test-database.ts';
 import { callIntake } from '../support/processes/intake.ts';
 import {

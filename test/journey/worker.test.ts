@@ -31,7 +31,7 @@ describe('a worker', () => {
       (await (await fetch(worker.adminUrl)).text()).includes('All is well: 5 applications of 1 advertiser stored.'),
     );
     const metrics = await (await fetch(`${worker.adminUrl}/metrics`)).text();
-    expect(metrics).toMatch(/^intake_passes_total\{pass="live",outcome="done"\} [1-9]/m);
+    expect(metrics).toMatch(/^intake_passes_total\{pass="poll",outcome="done"\} [1-9]/m);
     expect(metrics).toMatch(/^intake_files_total\{outcome="stored"\} [1-9]/m);
     const health = await callIntake(['healthcheck'], { ADMIN_PORT: new URL(worker.adminUrl).port });
     expect(health).toMatchObject({ code: 0, stdout: expect.stringContaining('alive') });

@@ -12,7 +12,7 @@ import { diffPage, type PageDiff, type ReadPage } from '../../src/store/applicat
 import type { Database } from '../../src/store/postgres/database.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Sweep, SweepProgress } from '../../src/store/sweeps/sweeps.ts';
-import { commitAnswer, needsNoCommit } from '../../src/sync/read/commit-answer.ts';
+import { commitAnswer, needsNoCommit } from '../../src/sync/read/answers.ts';
 import type { TestDatabase } from './database/test-database.ts';
 
 /** An application; its hashes are computed from its facts. */

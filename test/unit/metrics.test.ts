@@ -36,7 +36,7 @@ describe('a scrape', () => {
       'intake_attachments{advertiser="north",state="infected"} 1',
       'intake_lateness_seconds{advertiser="north"} 1.5',
       'intake_unusual_silence_seconds{advertiser="north"} 0',
-      'intake_passes_total{pass="live",outcome="done"} 1',
+      'intake_passes_total{pass="poll",outcome="done"} 1',
       'intake_troubles_total{kind="refused"} 1',
       'intake_files_total{outcome="stored"} 4',
       'intake_webhook_events_total 6',

@@ -7,7 +7,7 @@ import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type ExtractFile, type Manifest, toManifestPath } from '../../domain/extract/manifest.ts';
 import { LaneHeld, Trouble } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
-import { type HeldLane, holdLane, type LaneRequest } from '../accounts/held-lane.ts';
+import { type HeldLane, holdLane, type LaneHolder } from '../accounts/held-lane.ts';
 import { toLane } from './extract.ts';
 import { readParquet } from './parquet.ts';
 import { deleteObjects, listUnused, loadPublished, loadWhole, publish } from './publish.ts';
@@ -24,7 +24,7 @@ export interface ErasePeopleDeps {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-export interface ErasePeopleRequest extends Omit<LaneRequest, 'name' | 'lane'> {
+export interface ErasePeopleRequest extends LaneHolder {
   readonly location: string;
   readonly advertiserId: bigint;
   readonly applicationIds: readonly bigint[];

@@ -16,7 +16,7 @@ import {
 import { LeaseLost, Trouble } from '../../domain/trouble.ts';
 import type { Snapshot, SnapshotAdvertiser } from '../../store/extract.ts';
 import type { Store } from '../../store/store.ts';
-import { holdLane, type LaneRequest } from '../accounts/held-lane.ts';
+import { holdLane, type LaneHolder } from '../accounts/held-lane.ts';
 import {
   deleteObjects,
   discardUnpublished,
@@ -34,7 +34,7 @@ export interface ExtractDeps extends WriteDeps {
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
-export interface ExtractRequest extends Omit<LaneRequest, 'name' | 'lane'> {
+export interface ExtractRequest extends LaneHolder {
   /** The target as a setting names it. */
   readonly location: string;
   /** Null: all anonymous ones. */
@@ -132,7 +132,7 @@ async function writeSnapshot(
  */
 export async function takeTarget(
   { store, target }: Pick<ExtractDeps, 'store' | 'target'>,
-  request: Omit<LaneRequest, 'name' | 'lane'> & Pick<ExtractRequest, 'location'>,
+  request: LaneHolder & Pick<ExtractRequest, 'location'>,
 ): Promise<boolean> {
   const { location } = request;
   await using lane = await holdLane(store, { ...request, ...toLane(location) });

@@ -14,8 +14,7 @@ import { aloneQuestion } from '../../domain/coverage/question.ts';
 import { NotBelieved } from '../../domain/trouble.ts';
 import type { SyncState } from '../../store/sweeps/continue-sweep.ts';
 import { isTemporary } from '../retry.ts';
-import { createAsker } from './ask-source.ts';
-import { commitAnswer, toReadPage } from './commit-answer.ts';
+import { commitAnswer, createAsker, toReadPage } from './answers.ts';
 import { readDates, readIds } from './read-range.ts';
 import { loadState, type ReadContext, type SweepDeps, type SweepRequest, type SweepSummary } from './sweep.ts';
 

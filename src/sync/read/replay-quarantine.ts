@@ -7,7 +7,7 @@ import type { ReadPage } from '../../store/applications/diff-page.ts';
 import type { QuarantinedText } from '../../store/applications/quarantine.ts';
 import type { Store } from '../../store/store.ts';
 import { holdLane, type LaneHolder } from '../accounts/held-lane.ts';
-import { commitAnswer } from './commit-answer.ts';
+import { commitAnswer } from './answers.ts';
 
 export interface ReplayDeps {
   readonly store: Pick<Store, 'applications' | 'coverage' | 'leases' | 'quarantine' | 'sweeps'>;
@@ -15,11 +15,6 @@ export interface ReplayDeps {
     /** Parses one element of the list; a Reject if it still cannot be used. */
     readonly parseElement: (text: string) => Application | Reject;
   };
-}
-
-export interface ReplayRequest extends LaneHolder {
-  readonly name: string;
-  readonly advertiserId: bigint;
 }
 
 export interface ReplaySummary {
@@ -32,7 +27,10 @@ export interface ReplaySummary {
 /** An element may have millions of characters. */
 const pageSize = 20;
 
-export async function replay(deps: ReplayDeps, request: ReplayRequest): Promise<ReplaySummary> {
+export async function replay(
+  deps: ReplayDeps,
+  request: LaneHolder & { readonly name: string; readonly advertiserId: bigint },
+): Promise<ReplaySummary> {
   const { store, source } = deps;
   const { advertiserId } = request;
   await using lane = await holdLane(store, { ...request, lane: 'backfill' });

@@ -10,8 +10,16 @@ import type { Store } from '../../store/store.ts';
 import type { UnfinishedSweep } from '../../store/sweeps/continue-sweep.ts';
 import type { ReadRange, Sweep, SweepProgress, SweepPurpose } from '../../store/sweeps/sweeps.ts';
 import type { HeldLane } from '../accounts/held-lane.ts';
-import { compared, createAsker, type ReceivedAnswer } from './ask-source.ts';
-import { type Asker, commitAnswer, needsNoCommit, nothingWritten, toReadPage } from './commit-answer.ts';
+import {
+  type Asker,
+  commitAnswer,
+  compared,
+  createAsker,
+  needsNoCommit,
+  nothingWritten,
+  type ReceivedAnswer,
+  toReadPage,
+} from './answers.ts';
 
 export interface SweepDeps {
   readonly store: Pick<Store, 'advertisers' | 'applications' | 'coverage' | 'evidence' | 'leases' | 'sweeps'>;
@@ -167,12 +175,12 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
 
   /**
    * Asks the same question with a new request number, because changes were not written: a newer request has seen the same applications. The
-   * sweep learns nothing from it.
+   * sweep learns nothing from it. After a few times, the changes are left to the next recheck.
    */
-  async function askAgain(asked: Sweep, { question }: ReceivedAnswer): Promise<void> {
+  async function askAgain({ question }: ReceivedAnswer): Promise<void> {
     const { advertiserId } = advertiser;
     for (let tries = 0; tries < mostRepeats && advertiserId !== null; tries++) {
-      const page = toReadPage(lane, advertiserId, asked, await askSource(question));
+      const page = toReadPage(lane, advertiserId, run.sweep, await askSource(question));
       const { stale } = await commitAnswer(deps, page, reader.asker);
       if (stale.length === 0) return;
     }
@@ -195,7 +203,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
       const { found, share } = run.state;
       const received = page?.applications.length ?? 0;
       deps.onStep?.({ found, share, requests: 1, received, added, changed, quarantined, bytes: page?.bytes ?? 0 });
-      if (stale.length > 0) await askAgain(run.sweep, answer);
+      if (stale.length > 0) await askAgain(answer);
     }
   } finally {
     abort.abort();
@@ -203,7 +211,6 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
   }
 }
 
-/** So often an overtaken answer is asked again; then its changes are left to the next recheck. */
 const mostRepeats = 5;
 
 /** The result of a sweep that has not ended. The open ranges are not counted: 1 stands for at least one. */

@@ -3,8 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Trouble } from '../../domain/trouble.ts';
 import type { DownloadSummary } from '../files/download-run.ts';
-import { backoffAfter, toTrouble } from '../retry.ts';
-import type { createTroubles } from '../troubles.ts';
+import { backoffAfter, type createTroubles, toTrouble } from '../retry.ts';
 import { createTeller, type Pass, type Reports, toErrorKind } from './pass.ts';
 import type { Heartbeat } from './watchdog.ts';
 

@@ -198,17 +198,14 @@ function toHaltFinding(name: string, { kind, reason }: NonNullable<KnownAdvertis
 /** Describes only what answers have shown. An account without applications has shown nothing. */
 function toLearnedWords({ longest, order, together }: KnownPages): string {
   if (longest === 0) return 'nothing yet: no application was listed so far';
+  const proof = `no answer contradicted afterid and beforeid together; proven rests on: ${assumptions.join(' ')}`;
+  const noProof = 'does not honour afterid and beforeid together: nothing can be proven by them';
   return [
     // Two rows may be in order by chance.
-    longest <= 2 ? '' : order === 'mixed' ? 'lists in no order' : `lists in ${order} order`,
+    ...(longest > 2 ? [`lists in ${order === 'mixed' ? 'no' : order} order`] : []),
     `returned ${longest} applications or more in one page`,
-    together
-      ? 'no answer contradicted afterid and beforeid together'
-      : 'does not honour afterid and beforeid together: nothing can be proven by them',
-    together ? `proven rests on: ${assumptions.join(' ')}` : '',
-  ]
-    .filter(Boolean)
-    .join('; ');
+    together ? proof : noProof,
+  ].join('; ');
 }
 
 /** The message of an error other than Trouble may quote a value, so only its name and code are shown. */

@@ -1,20 +1,10 @@
 // What a worker reports about one run of a task, for metrics and logs: ids and counts only.
 import { Trouble, type TroubleKind } from '../../domain/trouble.ts';
+import type { TaskName } from './account-queue.ts';
 import type { Watchdog } from './watchdog.ts';
 
-export type PassName =
-  | 'live'
-  | 'recheck'
-  | 'witness'
-  | 'downloads'
-  | 'webhooks'
-  | 'verify'
-  | 'retention'
-  | 'erasures'
-  | 'prefills'
-  | 'prune'
-  | 'days'
-  | 'extract';
+export type MaintenanceName = 'verify' | 'retention' | 'erasures' | 'prefills' | 'prune' | 'days' | 'extract';
+export type PassName = TaskName | MaintenanceName | 'downloads' | 'webhooks';
 
 export interface Pass {
   readonly pass: PassName;

@@ -8,7 +8,7 @@ import { audit, witnessByDate } from '../read/audit.ts';
 import { confirmRead, isWholeRecheck, readAgain, readNew, readUnfinishedFirst } from '../read/read-tasks.ts';
 import { loadState, type ReadContext, type SweepDeps, type SweepSummary } from '../read/sweep.ts';
 import { type AccountQueue, isReady, type TaskName } from './account-queue.ts';
-import type { PassName } from './pass.ts';
+import type { MaintenanceName } from './pass.ts';
 
 export interface RunTaskDeps extends Pick<SweepDeps, 'onStep'> {
   readonly store: Store;
@@ -113,7 +113,7 @@ async function runOther(
 }
 
 export interface MaintenanceTask {
-  readonly name: PassName;
+  readonly name: MaintenanceName;
   readonly schedule: string;
   /** No run begins within this time after one that has finished: a minute, if not given. The clocks of workers differ by less. */
   readonly restMs?: number;

@@ -25,25 +25,20 @@ export interface WatchdogOptions {
 
 export type Watchdog = ReturnType<typeof createWatchdog>;
 
-/** Enough for the ids of any work. */
-const workBytes = 1_024;
-
 export function createWatchdog({
   now = () => performance.now(),
   stuckMs = Number.POSITIVE_INFINITY,
   onStuck,
 }: WatchdogOptions = {}) {
-  const running = new Map<Heartbeat, { lastProgressAt: number; readonly work: Work }>();
+  const running = new Set<{ lastProgressAt: number; readonly work: Work }>();
   let endedAt = Number.POSITIVE_INFINITY;
   const cells = new Int32Array(new SharedArrayBuffer(12));
-  const text = new Uint8Array(new SharedArrayBuffer(workBytes));
+  // Enough for the ids of any work.
+  const text = new Uint8Array(new SharedArrayBuffer(1_024));
   const encoder = new TextEncoder();
   let written: Work = {};
-  const silentMs = () =>
-    Math.max(
-      0,
-      now() - (running.size > 0 ? Math.min(...running.values().map((task) => task.lastProgressAt)) : endedAt),
-    );
+  const findQuietest = () => [...running].sort((one, other) => one.lastProgressAt - other.lastProgressAt)[0];
+  const silentMs = () => Math.max(0, now() - (findQuietest()?.lastProgressAt ?? endedAt));
 
   /** Keeps in shared memory what moved last: that is what a loop that stands still is at. */
   function write(work: Work): void {
@@ -54,8 +49,7 @@ export function createWatchdog({
 
   function beat(): void {
     if (silentMs() < stuckMs) return void Atomics.add(cells, 0, 1);
-    const [quietest] = [...running.values()].sort((one, other) => one.lastProgressAt - other.lastProgressAt);
-    write(quietest?.work ?? {});
+    write(findQuietest()?.work ?? {});
     Atomics.store(cells, 1, Math.round(silentMs()));
     onStuck?.(silentMs());
   }
@@ -80,11 +74,11 @@ export function createWatchdog({
           }
         },
         [Symbol.dispose]() {
-          running.delete(heartbeat);
+          running.delete(task);
           endedAt = now();
         },
       };
-      running.set(heartbeat, task);
+      running.add(task);
       write(work);
       return heartbeat;
     },

@@ -6,8 +6,7 @@ import { createTask } from 'node-cron';
 import { LeaseLost, type Trouble, type Wait } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import { addUp, nothingCounted, type SweepCounts } from '../read/sweep.ts';
-import { backoffAfter, isTemporary, toTrouble } from '../retry.ts';
-import { createTroubles } from '../troubles.ts';
+import { backoffAfter, createTroubles, isTemporary, toTrouble } from '../retry.ts';
 import {
   type AccountQueue,
   createAccountQueues,
@@ -17,7 +16,7 @@ import {
 } from './account-queue.ts';
 import { type Schedule, startSchedules } from './cron.ts';
 import { type DownloadLoopDeps, startDownloadLoop } from './download-loop.ts';
-import { createTeller, type PassName, toErrorKind } from './pass.ts';
+import { createTeller, toErrorKind } from './pass.ts';
 import { type MaintenanceTask, type RunTaskRequest, runMaintenance, runTask, type TaskResult } from './run-task.ts';
 import { runWebhookLoop, type WebhookLoopDeps } from './webhook-loop.ts';
 
@@ -54,16 +53,6 @@ export interface WorkerFacts {
 const retryHeldMs = 5_000;
 const backoffRange = { minMs: 1_000, baseMs: 2_000, maxMs: 300_000 };
 
-const passNames: Record<TaskName, PassName> = {
-  poll: 'live',
-  unfinished: 'recheck',
-  witness: 'witness',
-  audit: 'witness',
-  day: 'recheck',
-  fortnight: 'recheck',
-  everything: 'recheck',
-};
-
 /** Starts the schedules and runs until the signal aborts. Every account is polled once at the start. */
 export function startWorker(deps: WorkerDeps, request: WorkerRequest) {
   const { store, log, watchdog } = deps;
@@ -83,7 +72,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest) {
     const facts = { advertiser: account.name, task };
     using heartbeat = watchdog.begin({ task, advertiser: account.name });
     account.watch(heartbeat);
-    const tell = createTeller(deps, passNames[task]);
+    const tell = createTeller(deps, task);
     const failedBefore = failing.get(task)?.attempt ?? 0;
     let counts: SweepCounts = nothingCounted;
     const goOn = () => {
@@ -155,7 +144,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest) {
   }
 
   /** Running tasks by name. The lease does not prevent a second run in the same worker, because the worker already owns it. */
-  const maintenance = new Map<PassName, Promise<void>>();
+  const maintenance = new Map<string, Promise<void>>();
   function startMaintenance(task: MaintenanceTask): void {
     if (maintenance.has(task.name)) return;
     const running = runByTheClock(task).finally(() => maintenance.delete(task.name));

@@ -21,9 +21,9 @@ const advertiser = anAdvertiserStatus(at, {
 
 export function createFilled() {
   const metrics = createMetrics();
-  metrics.observePass({ pass: 'live', outcome: 'done', durationMs: 1_200 });
+  metrics.observePass({ pass: 'poll', outcome: 'done', durationMs: 1_200 });
   metrics.observePass({ pass: 'downloads', outcome: 'done', durationMs: 9, files: { stored: 4, failed: 1 } });
-  metrics.observePass({ pass: 'live', outcome: 'failed', durationMs: 5, kind: 'refused' });
+  metrics.observePass({ pass: 'poll', outcome: 'failed', durationMs: 5, kind: 'refused' });
   metrics.observePass({ pass: 'webhooks', outcome: 'done', durationMs: 5, delivered: 6 });
   const status = toStatus(at, [advertiser], {
     staleAfterMs: 1_200_000,
