@@ -1,5 +1,4 @@
-// Limits: the rate limiter spaces the requests to one source evenly over all workers, so that no second has more than the configured rate
-// (P14); slots say how many pieces of work run at once in this process.
+// The rate limiter spaces the requests to one source over all workers (P14); slots limit what runs at once in this process.
 import { toDelay } from '../domain/delay.ts';
 import { Trouble } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';

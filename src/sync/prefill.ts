@@ -1,6 +1,5 @@
-// A prefill from the click to the filled form: begin it, finish it when the browser comes back, redeem it, and hand over the resume. Each
-// step can run in any process, because all state is in the store.
-// `binding` is an opaque text that identifies the browser.
+// A prefill from the click to the filled form: begin it, finish it when the browser comes back, redeem it, hand over the resume. All state
+// is in the store, so each step can run in any process. `binding` is an opaque text that identifies the browser.
 import { hash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BlobStore, type Spool, toBlobKey } from '../domain/blob.ts';
@@ -170,10 +169,7 @@ export async function redeemPrefill(
   return await deps.store.prefills.takeProfile({ advertiserId, handleHash: toHash(handle) });
 }
 
-/**
- * The resume of a redeemed prefill; null if there is none, or none any more. The object is open when this returns. Its last bytes are
- * handed over only if all of them are those that were stored; otherwise reading throws, and the next verify repairs what has these bytes.
- */
+/** The open resume of a redeemed prefill, or null. Reading throws before the last bytes if they are not those that were stored. */
 export async function openResume(
   { store, blobs }: PrefillDeps,
   key: PrefillKey,

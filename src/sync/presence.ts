@@ -1,5 +1,4 @@
-// Keeps this process on record while it runs, so that no breaking migration is applied under it; and ends its work where one was applied
-// nevertheless, while it was paused or had no database.
+// Keeps this process on record, so that no breaking migration is applied under it, and ends its work where one was applied all the same.
 import { SchemaTrouble } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 

@@ -1,6 +1,5 @@
-// Retries work while a source or a database is unavailable. The source client retries one request for seconds (p-retry). What failed
-// nevertheless is run again as a whole, and goes on from its rows: a task of the worker after a pause, a command for two minutes. Why the
-// work of an account waits is written to its row, where the status of every process finds it.
+// Retries work while a source or a database is unavailable, and tells the status why it waits. The source client retries one request for
+// seconds (p-retry); what failed nevertheless is run again as a whole, and goes on from its rows.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BackoffRange, backoff } from '../domain/delay.ts';
 import { LastingTrouble, Trouble, type WaitingTask } from '../domain/trouble.ts';

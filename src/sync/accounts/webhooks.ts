@@ -1,6 +1,5 @@
-// Delivers an advertiser's events to one endpoint: in order, one after the other, each at least once. The first failure stops it there, and
-// the events behind wait. A worker that dies before it has recorded the answers of a batch repeats that batch, and leaves an attempt behind
-// that counts as failed.
+// Delivers an advertiser's events to one endpoint: in order, each at least once. The first failure stops it there. A worker that dies
+// before it has recorded the answers of a batch repeats that batch, and leaves an attempt behind that counts as failed.
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import {
   type Answer,
@@ -79,10 +78,7 @@ interface Delivery extends Webhook, Pick<DeliverDeps, 'onEvent' | 'crashPoint'> 
   readonly signal: AbortSignal;
 }
 
-/**
- * Sends events as long as they are fresh. When it returns, the position is written, once for all of them: a commit takes longer than many
- * answers.
- */
+/** Sends events while they are fresh. The position is written once for all of them: a commit takes longer than many answers. */
 async function sendEvents(
   { types, detail, send, record, signal, onEvent, crashPoint }: Delivery,
   place: WebhookPlace,

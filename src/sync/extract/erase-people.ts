@@ -1,6 +1,5 @@
-// Takes erased people out of the extracts at a target. Files of people's columns that hold one of them are written again without them, the
-// manifest is published anew, and every earlier snapshot goes with its files, because it may hold them too. Anonymous files stay: they name
-// nobody, and the next extract leaves the erased applications out.
+// Takes erased people out of the extracts at a target. Files of people's columns that hold one of them are written again, and every earlier
+// snapshot goes with its files. Anonymous files stay: they name nobody, and the next extract leaves the erased applications out.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobStore, Spool } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';

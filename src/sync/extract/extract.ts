@@ -125,11 +125,7 @@ async function writeSnapshot(
   });
 }
 
-/**
- * Names this database as the owner, and publishes the last snapshot again as its own. From then on its former database neither publishes nor
- * erases at the target. It has no event positions, since its events are not those of this database, so the next extract writes every file.
- * False if there is nothing.
- */
+/** Publishes the last snapshot as this database's own, without event positions: the next one writes every file. False: there is none. */
 export async function takeTarget(
   { store, target }: Pick<ExtractDeps, 'store' | 'target'>,
   request: LaneHolder & Pick<ExtractRequest, 'location'>,

@@ -53,10 +53,7 @@ class SpoolWriter extends ByteWriter {
 
   override finish(): void {}
 
-  /**
-   * Says in the footer of a file without rows that its list of row groups would hold structs. hyparquet-writer guesses the type from the
-   * first element and writes none where there is none; readers in Rust then refuse the file.
-   */
+  /** In a file without rows, hyparquet-writer does not type the list of row groups, and readers in Rust refuse it: types it as structs. */
   typeNoGroups(): void {
     const bytes = this.getBytes();
     const at = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).lastIndexOf(noGroups);
@@ -67,16 +64,10 @@ class SpoolWriter extends ByteWriter {
 /** In Thrift's compact protocol: no rows (field 3), then a list (field 4) of nothing, without a type. */
 const noGroups = Buffer.from([0x16, 0x00, 0x19, 0x00]);
 
-/**
- * Of characters beyond U+FFFF. hyparquet-writer compares texts in UTF-16, Parquet compares their bytes, and these differ from here on: by the
- * statistics of such a row group a reader would skip rows that it looks for.
- */
+/** Beyond U+FFFF, hyparquet-writer compares UTF-16 and Parquet bytes: by such statistics, readers would skip rows that they look for. */
 const surrogate = /[\ud800-\udfff]/;
 
-/**
- * Begins a file. Statistics are the smallest and largest values of a column, which a footer keeps: readers use them to skip rows, but of
- * people's columns they would be names.
- */
+/** Begins a file. By statistics (the least and greatest values of a column) readers skip rows; of people's columns they would be names. */
 export function openParquet(
   spooled: Spooled,
   columns: readonly ExtractColumn[],

@@ -1,5 +1,5 @@
-// What a reader of a target sees: `latest.json` names a manifest, the manifest names files that are all there. The manifest is written after
-// its files and the pointer after the manifest, so a killed extract shows nothing of itself. What it left is deleted by the next one.
+// What a reader of a target sees: `latest.json` names a manifest, the manifest names files that are all there. The manifest is written
+// after its files and the pointer after the manifest, so a killed extract shows nothing of itself. What it left is deleted by the next one.
 import { hash, randomUUID } from 'node:crypto';
 import type { BlobStore } from '../../domain/blob.ts';
 import {
@@ -33,10 +33,7 @@ export interface Published {
   readonly snapshotId: string;
 }
 
-/**
- * Loads what was published at a target, and what was begun. Throws if the target or its last snapshot is another database's, unless this one
- * is about to take it. Needs the target's lane.
- */
+/** What was published at a target, and begun. Throws if it is another database's, unless this one is about to take it. Needs its lane. */
 export async function loadPublished(
   store: Pick<Store, 'blobStore' | 'extracts'>,
   target: BlobStore,
@@ -73,9 +70,7 @@ export async function loadPublished(
   return { databaseId, identity, begunId, pointer, chain, snapshotId: toSnapshotId(new Date(), ids.at(-1) ?? '') };
 }
 
-/**
- * Names this database as the owner of a target before anything else is written there: a copy of it finds another one, an empty folder none.
- */
+/** Names this database as the owner before anything else is written: a copy of it finds another one, an empty folder none. */
 export async function ownTarget(
   target: BlobStore,
   { databaseId, identity }: Published,
@@ -97,10 +92,7 @@ export async function loadWhole(target: BlobStore, path: string, signal: AbortSi
   });
 }
 
-/**
- * Publishes a snapshot in place of the one that `before` points to. Throws if another process has published meanwhile: that process deletes
- * what this one has written.
- */
+/** Publishes a snapshot in place of the one `before` points to. Throws if another process has published: it deletes what this one wrote. */
 export async function publish(
   target: BlobStore,
   manifest: Manifest,
@@ -134,10 +126,7 @@ export async function listPaths(target: BlobStore, signal: AbortSignal): Promise
   return paths;
 }
 
-/**
- * Deletes what a snapshot has written and not published. A process that was paused until it lost its lane may have written a file of people
- * after an erasure had ended.
- */
+/** Deletes what a snapshot has not published: a process that lost its lane may have written people's files after an erasure had ended. */
 export async function discardUnpublished(target: BlobStore, snapshotId: string, signal: AbortSignal): Promise<void> {
   if ((await target.loadText(latestName, signal)) === renderLatest(toManifestPath(snapshotId))) return;
   const written = [...(await listPaths(target, signal))].filter((path) => isWrittenBy(path, snapshotId));

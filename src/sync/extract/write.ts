@@ -1,5 +1,4 @@
-// Writes the rows of one view and advertiser as files of a target, by partition. A file is encoded into the spool first, because
-// a store takes bytes of known size and hash.
+// Writes the rows of one view and advertiser as files of a target, by partition; a store takes bytes of known size and hash.
 import type { BlobStore, Spool } from '../../domain/blob.ts';
 import type { Division } from '../../domain/extract/manifest.ts';
 import { type ExtractColumn, type ExtractFile, toFilePath } from '../../domain/extract/manifest.ts';
@@ -54,10 +53,7 @@ export async function* loadChunks(
   }
 }
 
-/**
- * Most chunks of a file, each of which becomes a row group: 200,000 rows. What a footer says of them stays in memory until the file ends
- * (20 kB for a row group of 19 columns, measured), so without a limit the memory would grow with the account.
- */
+/** Each chunk becomes a row group of a file; what its footer says of one stays in memory (20 kB for 19 columns, measured). */
 const mostGroups = 100;
 
 /** A file with long texts ends here: an erasure reads files of people's columns whole. */

@@ -19,8 +19,9 @@ const mostAtOnce = 10;
 const retryMs = 1_000;
 
 /**
- * Deletes what is due, of every advertiser, and finishes interrupted deletes. Returns how many objects. One that the blob store does not delete
- * keeps its token for a while, and delays no other. The first trouble is thrown at the end, or as soon as the store has answered nothing.
+ * Deletes what is due, of every advertiser, and finishes interrupted deletes. Returns how many objects. One that the blob store does not
+ * delete keeps its token for a while, and delays no other. The first trouble is thrown at the end, or as soon as the store has answered
+ * nothing.
  */
 export async function deleteDue(deps: DeletingDeps, signal: AbortSignal): Promise<number> {
   const { store, blobs, now = () => performance.now() } = deps;
@@ -55,10 +56,7 @@ export async function deleteDue(deps: DeletingDeps, signal: AbortSignal): Promis
   return deleted;
 }
 
-/**
- * Deletes bytes immediately if no file refers to them and no download is about to put them. Returns how many of them are still needed, and
- * how many versions the blob store keeps in spite of the delete. A trouble with other bytes than these does not matter here.
- */
+/** Deletes what nothing needs of these bytes; how many are needed, and how many versions stay. A trouble with others is not thrown. */
 export async function deleteUnneeded(
   deps: DeletingDeps,
   advertiserId: bigint,
@@ -84,10 +82,10 @@ export async function deleteUnneeded(
 }
 
 /**
- * Deletes one object. A process that was suspended since it asked for the token has no time left and sends no delete at all: by then the same
- * bytes may have been put again. If the blob store answers with an error, the request is repeated until the time limit. A request without an
- * answer is not: the store may still carry it out, and a second delete that succeeds would release the token before that. What is not
- * deleted is left to the next run, once the token has expired.
+ * Deletes one object. A process that was suspended since it asked for the token has no time left and sends no delete at all: by then the
+ * same bytes may have been put again. If the blob store answers with an error, the request is repeated until the time limit. A request
+ * without an answer is not: the store may still carry it out, and a second delete that succeeds would release the token before that. What
+ * is not deleted is left to the next run, once the token has expired.
  */
 async function deleteInTime(blobs: BlobStore, key: string, leftMs: number, signal: AbortSignal): Promise<Deleted> {
   const tooSlow = (cause?: unknown) => {
@@ -112,10 +110,7 @@ async function deleteInTime(blobs: BlobStore, key: string, leftMs: number, signa
   }
 }
 
-/**
- * Deletes what is due in the background, for as long as the worker or the command runs: a sweep or a download run may take hours, and
- * infected bytes must be deleted within a minute of the flag being read (P8).
- */
+/** Deletes what is due in the background: a sweep takes hours, and infected bytes must be gone within a minute of the flag (P8). */
 export function startDeletion(
   deps: Pick<DeletingDeps, 'store'> & {
     /** Opens the blob store; called only when there is something to delete. */

@@ -68,19 +68,13 @@ const outageStreak = 8;
 const outagePauseMs = 5_000;
 /** Added to a Retry-After, or an eighth of it, so that the list is read first. If it is served, the next one concerns this file alone. */
 const listFirstMs = 1_000;
-/**
- * Most stored downloads that wait for their commit. A waiting download costs only its claim, and larger batches cost less per file. With
- * only twice the concurrency in flight, commits of 14 files at a time were the bottleneck of a run without network latency (measured).
- */
+/** Most downloads that wait for their commit. With only twice the concurrency, commits of 14 files were the bottleneck (measured). */
 const mostUncommitted = 64;
 
 /** Tells the claims of this process from those of one that may have ended. */
 const processDigits = randomUUID().slice(0, 8);
 
-/**
- * Downloads until nothing is due and nothing becomes due within `retryForMs`. If the storage or the database is unavailable, it waits,
- * longer each time, until that has lasted for `retryForMs` without a stored file.
- */
+/** Downloads until nothing becomes due within `retryForMs`. Waits for a storage or database that is away, until that has lasted as long. */
 export async function runDownloads(deps: DownloadRunDeps, request: DownloadRunRequest): Promise<DownloadSummary> {
   const { memory = createDownloadMemory(), accounts, store } = deps;
   const totals = { ...noTotals };

@@ -1,6 +1,5 @@
-// Carries out one claimed download: links the file to equal stored bytes where Hash is trusted, or else fetches the bytes, announces and
-// puts the blob, and commits the rows. A truncated body, an empty body or an error page is never taken for the file. The download run handles
-// a failure.
+// Carries out one claimed download: links the file to equal stored bytes where Hash is trusted, or else fetches, announces and puts them,
+// and commits the rows. A truncated body, an empty body or an error page is never taken for the file.
 import type { Note } from '../../domain/application.ts';
 import { type BlobBody, type BlobFacts, type BlobStore, type Spool, toBlobKey } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
@@ -106,10 +105,7 @@ async function fetchAndPut(
   return { kind: 'stored', blob: facts, linkedBy: null, contentType, detectedType, fileName, notes, screens, compared };
 }
 
-/**
- * Commits the end. `lost`: meanwhile another process took the download over, the file was flagged, or its person was erased. Bytes that were
- * put are then left to be deleted unless another file needs them.
- */
+/** Commits the end. `lost`: the download was taken over, its file flagged or its person erased; bytes that nobody needs are deleted. */
 async function complete(deps: DownloadDeps, file: FileFacts, completion: Completion): Promise<DownloadEnd> {
   const state = await deps.store.downloads.complete(file.claim, completion);
   const fetched = completion.kind === 'stored' && completion.linkedBy === null ? completion.blob : null;
@@ -140,10 +136,7 @@ interface FetchedFile extends AsyncDisposable {
 
 const mostFetches = 3;
 
-/**
- * Fetches the file whole, by its HTTP framing or its Size: until there is no doubt, two fetches in a row agree, which overrules Size, or the
- * third is not short. Null: the file exceeds `maxBytes`.
- */
+/** Fetches until there is no doubt, two fetches in a row agree, which overrules Size, or the third is not short. Null: it is too large. */
 async function fetchFile(deps: DownloadDeps, request: DownloadRequest): Promise<FetchedFile | null> {
   let before: string | null = null;
   for (let tries = 1; ; tries++) {
@@ -203,10 +196,7 @@ async function fetchOnce(
   };
 }
 
-/**
- * The screens of a file, or a note that says why they cannot be read. Truncated JSON or XML does not parse, so a screen that parses is
- * whole. Its Size is ignored: it may be that of the other format.
- */
+/** A screen that parses is whole, since truncated JSON or XML does not. Its Size is ignored: it may be that of the other format. */
 export async function readScreens(
   deps: Pick<DownloadDeps, 'parseScreens'>,
   body: BlobBody,

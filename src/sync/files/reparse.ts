@@ -11,10 +11,7 @@ export interface ReparseRequest {
   readonly signal: AbortSignal;
 }
 
-/**
- * Returns how many screens were read, are unreadable (their bytes stay, without rows), or have no intact object in the blob store; the next
- * verify reads the latter first.
- */
+/** Unreadable screens keep their bytes, without rows. Those without an intact object are what the next verify reads first. */
 export async function reparse(
   deps: { readonly store: Pick<Store, 'blobs' | 'files'> } & Pick<DownloadDeps, 'blobs' | 'parseScreens'>,
   request: ReparseRequest,

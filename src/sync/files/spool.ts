@@ -50,10 +50,7 @@ function openSpooled(folder: string): Spooled {
   };
 }
 
-/**
- * Chunks are copied into one reused buffer. Without it, chunks that survived a slow write reached the old generation and were collected
- * late: four files of 200 MB at once held 96 MB of them (measured).
- */
+/** Chunks are copied into one reused buffer. Without it, those that survived a slow write held 96 MB for four files at once (measured). */
 async function openSpoolFile(folder: string) {
   const path = join(folder, `intake-spool-${randomUUID()}`);
   await using stack = new AsyncDisposableStack();

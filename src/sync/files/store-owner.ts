@@ -39,10 +39,7 @@ export async function ensureOwned(deps: OwnerDeps, signal: AbortSignal): Promise
   }
 }
 
-/**
- * Makes this database the owner in place of any other, and raises the epoch: the former owner refuses. A planned identity, which another
- * process may be about to write, is written first. A physical copy may have that plan as well, so a new one follows.
- */
+/** Makes this database the owner, in a new epoch. A planned identity is written first; a copy may have it, so a new one follows. */
 export async function adoptStore(deps: OwnerDeps, signal: AbortSignal): Promise<void> {
   for (;;) {
     signal.throwIfAborted();

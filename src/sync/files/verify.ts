@@ -1,6 +1,5 @@
-// Verify compares rows with stored objects in both directions. It also reads the requested amount of bytes again, longest unread first, and
-// checks their sha256. Lost files are queued for download again. Orphaned objects are deleted after a day. A finding counts only when a
-// second look confirms it, because rows and objects change while they are compared.
+// Verify compares rows with stored objects in both directions, and reads bytes again. Lost files are queued for download; orphaned objects
+// are deleted after a day. A finding counts only when a second look confirms it, because rows and objects change while they are compared.
 import { type BlobStore, type ListedBlob, toBlobKey, toSha256 } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { nightMs, toNightBudget } from '../../domain/reread.ts';
@@ -18,10 +17,7 @@ export interface VerifyDeps {
 
 export interface VerifyRequest {
   readonly advertisers: readonly bigint[];
-  /**
-   * How many bytes are read and hashed, longest unread first: a share (0 to 1) of the advertiser's bytes, or as many as one night has to
-   * read so that no byte stays unread for longer than `withinMs`.
-   */
+  /** How much is read again: a share (0 to 1) of the bytes, or one night's part so that all are read within `withinMs`. */
   readonly amount: { readonly share: number } | { readonly withinMs: number };
   /** An operator has confirmed that orphans are deleted however many there are. */
   readonly mayDeleteManyOrphans?: boolean | undefined;
@@ -110,10 +106,7 @@ async function compareOne(step: Step, row: BlobRow, found: ListedBlob | null): P
   if (condition !== 'intact') await recordDamage(step, row, condition);
 }
 
-/**
- * Reads stored bytes again, longest unread first, and stops when the budget is spent. Objects that cannot be read come first every night;
- * therefore they spend no budget, and do not end the run while others can be read.
- */
+/** Reads stored bytes again, longest unread first, up to the budget. Objects that cannot be read come first every night, and spend none. */
 async function readAgain(step: Step): Promise<void> {
   const { store, blobs, advertiserId, signal, counts } = step;
   await store.blobs.resetFutureTimes(advertiserId);
@@ -165,10 +158,7 @@ async function recordDamage({ store, advertiserId, counts }: Step, { sha256 }: B
   counts.lost += damage.lost;
 }
 
-/**
- * Checks several objects at once. An object that cannot be checked does not affect the others. The walk ends if the blob store does not
- * show its identity either.
- */
+/** Checks several at once; one that cannot be checked costs no other. Ends if the blob store does not show its identity either. */
 async function checkEach<T>(
   { blobs, parallel = 8, signal, note, counts, onStep }: Step,
   items: AsyncGenerator<T>,

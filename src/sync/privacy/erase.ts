@@ -1,6 +1,5 @@
-// Erases a person: deletes the rows at once, then the files. What was on its way meets the tombstones, or has lost its claim; the object of
-// an upload that ends late is deleted again (store/files/blobs.ts). The job is in the database, so the same command or any worker
-// can finish an interrupted erasure.
+// Erases a person: deletes the rows at once, then the files. What was on its way meets the tombstones, or has lost its claim. The job is in
+// the database, so the same command or any worker can finish an interrupted erasure.
 import type { BlobStore } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type ErasureJob, isBraked } from '../../domain/erasure.ts';
@@ -9,10 +8,7 @@ import type { ErasureRequest } from '../../store/privacy/erasure-jobs.ts';
 import type { Store } from '../../store/store.ts';
 import { deleteUnneeded } from '../files/delete-objects.ts';
 
-/**
- * Throws unless PRIVACY_KEY is the key with which this database was filled: with another one no tombstone matches, and erased people would be
- * stored again. False where the database was filled with none.
- */
+/** Throws if another PRIVACY_KEY filled this database: no tombstone would match, and erased people return. False: none did. */
 export async function requireKey(store: {
   readonly privacy: Pick<Store['privacy'], 'loadKeyState'>;
 }): Promise<boolean> {
@@ -36,10 +32,7 @@ export interface EraseDeps {
 
 export type EraseExtracts = (job: ErasureJob, signal: AbortSignal, onStep: () => void) => Promise<number>;
 
-/**
- * Erases a person; returns the receipt, and those of interrupted requests with the same search, which it finishes. A request that finds
- * nothing more has a receipt as well.
- */
+/** Erases a person, and finishes interrupted requests with the same search; the receipts, also where nothing more was found. */
 export async function erase(
   deps: EraseDeps,
   request: ErasureRequest & { readonly signal: AbortSignal },
@@ -52,10 +45,7 @@ export async function erase(
   return await finishErasures(deps, begun === null ? open : [...open, begun], request.signal);
 }
 
-/**
- * Finishes these jobs; returns their receipts, also of one that another process has finished meanwhile. A failed job does not stop the
- * others; it is thrown at the end.
- */
+/** The receipts, also of jobs that another process has finished. A failed job stops no other; it is thrown at the end. */
 export async function finishErasures(
   deps: EraseDeps,
   jobs: readonly ErasureJob[],
@@ -117,10 +107,7 @@ export interface RetentionRequest {
 /** Applications per transaction. It takes a fraction of a second, during which no page of the advertiser is written. */
 const batchSize = 200;
 
-/**
- * Erases applications that have exceeded the retention period, unless they are implausibly many (`isBraked`). Files and receipts follow, as
- * for any erasure. Returns how many were erased, and how many the brake holds back.
- */
+/** Erases applications older than the retention period, unless implausibly many (`isBraked`). Files and receipts follow as always. */
 export async function retain({ store, onStep }: Pick<EraseDeps, 'store' | 'onStep'>, request: RetentionRequest) {
   const { before, by, signal } = request;
   let [erased, braked] = [0, 0];

@@ -106,10 +106,7 @@ export function createAsker(
   };
 }
 
-/**
- * The first answer pins the advertiser's id. An answer with another id halts the advertiser until an operator resolves it, and nothing of that
- * answer is kept. Once the id is pinned, an answer that names no advertiser is accepted.
- */
+/** The first answer pins the id; another id halts the advertiser. Once it is pinned, an answer that names no advertiser is accepted. */
 async function checkIdentity(
   { advertisers }: Pick<Store, 'advertisers'>,
   advertiser: KnownAdvertiser,
@@ -215,9 +212,9 @@ export const nothingWritten: PageSummary = { added: 0, changed: 0, quarantined: 
 const mostTries = 20;
 
 /**
- * Compares a page with the stored rows and commits it, again and again until the rows have not changed in between. `learn` says what the page
- * advances besides. Applications whose id is another person's go to quarantine. The hidden applications of the page (findHidden) end the
- * certificates that cover them, before they are stored: a stored application cannot be found hidden any more. Returns their ids, too.
+ * Compares a page with the stored rows and commits it, again and again until the rows have not changed in between. `learn` says what the
+ * page advances besides. Applications whose id is another person's go to quarantine. The hidden applications of the page (findHidden) end
+ * the certificates that cover them, before they are stored: a stored application cannot be found hidden any more. Returns their ids, too.
  */
 export async function commitAnswer(
   { store: { applications, coverage }, source }: CommitDeps,

@@ -8,10 +8,7 @@ import { toAuditBody } from '../../domain/evidence/record.ts';
 import { type Asker, commitAnswer, compared, createAsker, toReadPage } from './answers.ts';
 import { loadState, type ReadContext, type SweepDeps } from './sweep.ts';
 
-/**
- * Audits one place of the covered ids; `random` returns a number from 0 to 1. Returns the number of contradictions: applications that a
- * certificate covers although they were not stored, and stored ones that an answer left out.
- */
+/** Audits one place; `random` is from 0 to 1. Returns the contradictions: hidden applications, and stored ones that an answer left out. */
 export async function audit(deps: SweepDeps, task: ReadContext, random: () => number): Promise<number> {
   const { store } = deps;
   const { advertiserId } = task.advertiser;
@@ -33,10 +30,7 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
   return contradictions.size;
 }
 
-/**
- * Requests the newest applications by the date filter alone and stores what it shows. Returns how many of them were not stored although
- * the next poll starts above their ids, or a certificate covers them: evidence that the id filters hide applications.
- */
+/** Reads the newest by date alone. Returns how many were not stored below the next poll or under a certificate: the id filters hide them. */
 export async function witnessByDate(deps: SweepDeps, task: ReadContext): Promise<number> {
   const { afterDate, pollFrom } = await loadState(deps, task);
   if (afterDate === null) return 0;
@@ -46,10 +40,7 @@ export async function witnessByDate(deps: SweepDeps, task: ReadContext): Promise
   return new Set([...hidden, ...fresh.filter((id) => pollFrom !== null && id < pollFrom)]).size;
 }
 
-/**
- * Most audits that the proof of a sweep records. Beyond these only audits that may contradict the proof are recorded; without rechecks the
- * lines would grow without limit.
- */
+/** Beyond this many audits a proof records only those that may contradict it; without rechecks its lines would grow without limit. */
 export const mostAudits = 50;
 
 /** Asks, commits what the answer shows, and appends its line to the proof that covers the audited place. No sweep learns from it. */

@@ -15,10 +15,7 @@ export interface ReadAccountRequest extends LaneHolder, RetryOptions {
   readonly lagMs: number;
 }
 
-/**
- * Reads in a lane of the account, again and again while the source or the database is unavailable: a sweep goes on where its rows say. Any
- * answer that was committed begins the time anew.
- */
+/** Reads in a lane, again and again while the source or the database is away. Any answer that was committed begins the time anew. */
 async function readInLane(
   deps: SweepDeps,
   request: ReadAccountRequest,

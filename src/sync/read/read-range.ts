@@ -1,5 +1,4 @@
-// Reads a range of ids or of dates: domain/coverage and domain/dates decide what to ask and what an answer proves; here their state becomes
-// rows, and rows become their state.
+// Reads a range of ids or of dates: domain/ decides what to ask and what an answer proves; here its state becomes rows, and back.
 
 import type { SweepEnd } from '../../domain/coverage/certificate.ts';
 import { ask, begin, type KnownIds, renew, shareRead } from '../../domain/coverage/coverage.ts';
@@ -82,20 +81,14 @@ function toStored(open: readonly OpenRange[]): Set<OpenRange> {
   return new Set(widest.values());
 }
 
-/**
- * The id up to which everything was read: just below the lowest open range, or the highest id if none is open. In a walk it is known only at
- * the end, and only with a certificate.
- */
+/** The id up to which everything was read: below the lowest open range. In a walk it is known only at the end, and with a certificate. */
 function toReadThrough({ facts, open }: State, done: Pick<SweepEnd, 'certificate'> | null): bigint | null {
   if (facts.walk !== null) return done && done.certificate !== 'unproven' ? facts.highest : null;
   const lowest = open.find((range) => !isUnreadable(range));
   return lowest === undefined ? facts.highest : lowerBound(lowest) || null;
 }
 
-/**
- * Reads a range of submission dates, window by window, in seconds since 1970, both included; `high` null is up to the newest. It proves
- * nothing and can contradict a certificate.
- */
+/** Reads submission dates in seconds, both included; `high` null is up to the newest. Proves nothing and can contradict a certificate. */
 export async function readDates(
   deps: SweepDeps,
   request: Omit<SweepRequest, 'parallel'>,

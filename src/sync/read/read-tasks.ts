@@ -1,5 +1,4 @@
-// The read tasks of an account: read new applications, read earlier ones again, and ask again for ids that could not be read. `intake sync`
-// and the worker run the same tasks.
+// What `intake sync` and the worker read of an account: new applications, earlier ones again, and ids that could not be read.
 import { noneShown } from '../../domain/coverage/certificate.ts';
 import {
   coveredOf,
@@ -19,8 +18,8 @@ import { readDates, readIds } from './read-range.ts';
 import { loadState, type ReadContext, type SweepDeps, type SweepRequest, type SweepSummary } from './sweep.ts';
 
 /**
- * Reads on from where the cursor was one lag ago; the first time, from `startAt`. The poll begins at an application that must still be there.
- * Throws if the source shows neither that one nor older ones: then it is in trouble, although it answers.
+ * Reads on from where the cursor was one lag ago; the first time, from `startAt`. The poll begins at an application that must still be
+ * there. Throws if the source shows neither that one nor older ones: then it is in trouble, although it answers.
  */
 export async function readNew(deps: SweepDeps, context: ReadContext, state?: SyncState): Promise<SweepSummary> {
   const { pollFrom, pages, unfinished, lifelines, unreadable, accepted } = state ?? (await loadState(deps, context));
@@ -44,10 +43,7 @@ async function readFirst(deps: SweepDeps, context: ReadContext): Promise<SweepSu
   return isEnough ? byDates : await readAgain(deps, context, wholeAxis);
 }
 
-/**
- * Continues unfinished sweeps first: no poll requests again what they have not read. If a sweep stops early, nothing is read after it. The
- * last summary is always the newest.
- */
+/** Continues unfinished sweeps first: no poll requests again what they have not read. After one that stops early, nothing is read. */
 export async function readUnfinishedFirst(
   deps: SweepDeps,
   context: ReadContext,
@@ -73,9 +69,7 @@ export async function readUnfinishedFirst(
   return sweeps;
 }
 
-/**
- * Records that the list was read up to its newest application, if the last of these sweeps did. Other workers skip their poll for a while.
- */
+/** Records that the list was read up to its newest application, if it was. Other workers skip their poll for a while. */
 export async function confirmRead({ store }: SweepDeps, context: ReadContext, sweeps: readonly SweepSummary[]) {
   const { advertiserId } = context.advertiser;
   const last = sweeps.at(-1);

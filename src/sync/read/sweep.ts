@@ -1,5 +1,5 @@
-// A sweep: one pass over a range until it is read. It sends questions to the source and commits each answer together with what follows from
-// it. What to ask and what an answer means is decided by ids (read-ids.ts) or by dates (read-dates.ts).
+// A sweep: one pass over a range until it is read. It sends questions to the source and commits each answer with what follows from it. What
+// to ask and what an answer means is decided in read-range.ts.
 import type { Conclusion, SweepEnd } from '../../domain/coverage/certificate.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import type { LineBody } from '../../domain/evidence/record.ts';
@@ -107,10 +107,7 @@ interface SweepRun {
   readonly isRecorded: boolean;
 }
 
-/**
- * Reads the range to its end. Continues an interrupted sweep of the same range: after a failure the caller runs it again, and the rows say
- * how far it came.
- */
+/** Reads the range to its end. Continues an interrupted sweep of the same range, so after a failure the caller runs it again. */
 export async function sweep(deps: SweepDeps, request: SweepRequest, reader: RangeReader): Promise<SweepSummary> {
   const { store } = deps;
   const { advertiser, lane, purpose } = request;
@@ -145,10 +142,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     return null;
   }
 
-  /**
-   * Commits an answer together with what the sweep learns from it, and moves the sweep on. If the stored rows have changed since the page was
-   * compared with them, it compares and learns again.
-   */
+  /** Commits an answer with what the sweep learns from it; compares and learns again if the stored rows have changed meanwhile. */
   async function commit(received: ReceivedAnswer): Promise<PageSummary> {
     const others = [...inFlight.keys()];
     const { sweep, state, isRecorded } = run;
@@ -173,10 +167,7 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     });
   }
 
-  /**
-   * Asks the same question with a new request number, because changes were not written: a newer request has seen the same applications. The
-   * sweep learns nothing from it. After a few times, the changes are left to the next recheck.
-   */
+  /** A newer request has seen the same applications, so changes were not written: asks again. The sweep learns nothing from it. */
   async function askAgain({ question }: ReceivedAnswer): Promise<void> {
     const { advertiserId } = advertiser;
     for (let tries = 0; tries < mostRepeats && advertiserId !== null; tries++) {

@@ -1,5 +1,5 @@
-// One queue per account: which tasks are due, whether one runs, and which are paused after a failure. Polls come before all other tasks, and
-// long tasks have few slots, so that no account waits for another (P11).
+// One queue per account: which tasks are due, whether one runs, and which are paused after a failure. Polls come before all other tasks,
+// and long tasks have few slots, so that no account waits for another (P11).
 import type { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { Heartbeat } from './watchdog.ts';
@@ -12,10 +12,7 @@ export interface WorkerAccount {
   readonly watch: (heartbeat: Heartbeat | null) => void;
 }
 
-/**
- * In the order in which an account runs its due tasks. `day` comes before the checks: it stores an application that only appeared late, which
- * a check would take for a hidden one.
- */
+/** In the order in which they run. `day` stores what only appeared late before the checks, which would take that for hidden. */
 export const taskNames = ['poll', 'unfinished', 'day', 'witness', 'audit', 'fortnight', 'everything'] as const;
 export type TaskName = (typeof taskNames)[number];
 

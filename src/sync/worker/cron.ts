@@ -20,8 +20,8 @@ const lookEveryMs = 60_000;
 const lateMs = 10_000;
 
 /**
- * Each look counts the next run from its own time. node-cron only parses: its timer goes through every run that was missed, which takes 43 s
- * when a clock jumps by two days under a schedule of seconds, and after a clock was set back it waits for the date that it had.
+ * Each look counts the next run from its own time. node-cron only parses: its timer goes through every run that was missed, which takes 43
+ * s when a clock jumps by two days under a schedule of seconds, and after a clock was set back it waits for the date that it had.
  */
 function startSchedule(when: string, start: () => void, log: WorkerLog) {
   const cron = createTask(when, () => {});

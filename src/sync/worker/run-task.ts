@@ -62,10 +62,7 @@ export async function runTask(
   return result;
 }
 
-/**
- * Reads new applications, and makes due what the rows show to be undone: unfinished sweeps, and the recheck after a contradiction. A first
- * sweep of everything is left to the task `unfinished`.
- */
+/** Reads new applications, and makes due what the rows show to be undone. A first sweep of everything is left to the task `unfinished`. */
 async function poll(deps: TaskDeps, queue: AccountQueue, context: ReadContext): Promise<TaskResult> {
   const state = await loadState(deps, context);
   const isFirst = isFirstSweep(state);

@@ -1,7 +1,6 @@
-// The watchdog of a process. It records which tasks run and how long each has made no progress (P13). While the event loop turns and no
-// task is stuck, it beats in shared memory. A thread of its own (watchdog-thread.ts) ends the process when the heartbeat stops, so that a
-// loop that is busy for ever cannot silence it (P27). A task that waits for its own timer does not count as stuck, however long it waits.
-// A process without any task does, once it has had one.
+// The watchdog of a process records how long each task has made no progress (P13). While the loop turns and no task is stuck, it beats in
+// shared memory. A thread (watchdog-thread.ts) ends the process when that stops: a loop that is busy for ever cannot silence it (P27).
+// A task that waits for its own timer does not count as stuck. A process without any task does, once it has had one.
 import { Worker } from 'node:worker_threads';
 import type { WatchdogData } from './watchdog-thread.ts';
 

@@ -1,5 +1,4 @@
-// Starts a delivery for each endpoint of webhooks that has events to take, as soon as they are committed. Deliveries run side by side, so
-// that a slow endpoint delays no other.
+// Starts a delivery for each endpoint that has events to take. Deliveries run side by side, so that a slow endpoint delays no other.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseLost } from '../../domain/trouble.ts';
 import type { LaneHolder } from '../accounts/held-lane.ts';

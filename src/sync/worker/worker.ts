@@ -1,6 +1,5 @@
 // The worker: schedules make tasks due for accounts and start maintenance tasks, the download loop follows the queue, and the webhook loop
-// the events. A failure pauses only its own account. The worker only schedules; run-task.ts and download-run.ts do the work. It retries
-// without end.
+// the events. It only schedules. A failure pauses only its own account, and is retried without end.
 import { once } from 'node:events';
 import { createTask } from 'node-cron';
 import { LeaseLost, type Trouble, type Wait } from '../../domain/trouble.ts';
