@@ -14,13 +14,10 @@ export function chooseCopy(copies: readonly Application[], row?: Applicant) {
   const own = row && toFacts(row);
   const ranked = copies.map((application) => {
     const facts = toFacts(application);
-    const rank = [
-      Number(own !== undefined && toPairs(own, facts).some(([one, other]) => one !== null && one === other)),
-      Number(own !== undefined && !isApart(own, facts)),
-      // A copy that names nobody may be anybody's.
-      Number(facts.name !== null),
-      application.contentHash,
-    ].join(' ');
+    const isAlike = own !== undefined && toPairs(own, facts).some(([one, other]) => one !== null && one === other);
+    const isSame = own !== undefined && !isApart(own, facts);
+    // A copy that names nobody may be anybody's.
+    const rank = [...[isAlike, isSame, facts.name !== null].map(Number), application.contentHash].join(' ');
     return { application, facts, rank };
   });
   const chosen = ranked.reduce((a, b) => (a.rank > b.rank ? a : b));

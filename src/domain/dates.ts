@@ -32,14 +32,7 @@ export function beginDates(asked: bigint, to: bigint | null, now: bigint): DateP
   const from = asked > dateSlackSeconds ? asked - dateSlackSeconds : 0n;
   const end = (to ?? now) + dateSlackSeconds;
   const windows = end < from ? [] : [{ from, to: end, seen: null }];
-  return {
-    windows,
-    endless: to === null ? end : null,
-    longest: 0,
-    found: 0,
-    highest: null,
-    trouble: null,
-  };
+  return { windows, endless: to === null ? end : null, longest: 0, found: 0, highest: null, trouble: null };
 }
 
 /** The question for the next window; null when all are read. */
@@ -64,24 +57,22 @@ export function learnDates(progress: DateProgress, answer: Answer): DateProgress
     at !== null && (at < window.from - dateSlackSeconds || at > window.to + dateSlackSeconds);
   if (rows.some(isStray)) return { ...next, windows: [], trouble: 'the source does not honour the date filters' };
   const longest = Math.max(progress.longest, rows.length);
-  const highest = rows.reduce<bigint | null>(
-    (most, { id }) => (most === null || id > most ? id : most),
-    progress.highest,
-  );
+  let { highest } = progress;
+  for (const { id } of rows) if (highest === null || id > highest) highest = id;
   const read = { ...next, longest, highest, found: progress.found + Math.max(0, rows.length - (window.seen ?? 0)) };
-  const isWhole =
-    rows.length * 2 < longest || (window.seen !== null && rows.length <= window.seen && rows.length < longest);
+  const isAsSeen = window.seen !== null && rows.length <= window.seen && rows.length < longest;
+  const isWhole = isAsSeen || rows.length * 2 < longest;
   if (rows.length === 0 || isWhole || window.from === window.to) return read;
   return { ...read, windows: [...windows, ...split(window, medianOf(window, rows), rows)] };
 }
 
 /** Two windows, the earlier one last, so that it is read first. */
 function split(window: Window, cut: bigint, rows: readonly ListedRow[] | null): Window[] {
-  const isEarlier = ({ at }: ListedRow) => at === null || at <= cut;
-  const seen = rows === null ? null : rows.filter(isEarlier).length;
+  const earlier = rows?.filter(({ at }) => at === null || at <= cut).length ?? null;
+  const later = rows === null || earlier === null ? null : rows.length - earlier;
   return [
-    { from: cut + 1n, to: window.to, seen: seen === null ? null : (rows?.length ?? 0) - seen },
-    { from: window.from, to: cut, seen },
+    { from: cut + 1n, to: window.to, seen: later },
+    { from: window.from, to: cut, seen: earlier },
   ];
 }
 

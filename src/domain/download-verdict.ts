@@ -3,7 +3,6 @@
 // A failure alone does not tell whether the file or the whole source is at fault. The list tells it: an attempt counts only if the list
 // was read after the attempt before. During an outage the list is not read either, so no attempt counts, however long it lasts; a refused
 // credential halts the account where the list is read.
-// Pure: the caller knows the clock and the queue.
 
 import type { AttachmentState } from './application.ts';
 import { type BackoffRange, backoff } from './delay.ts';
@@ -44,54 +43,22 @@ export function isAmbiguous({ kind }: Pick<Trouble, 'kind'>): boolean {
   return kind === 'refused' || kind === 'unreachable' || kind === 'malformed';
 }
 
-export function toVerdict(failed: FailedAttempt): Verdict {
-  const { trouble, at, attempts, isOwn, random } = failed;
-  if (at === 'storage' && trouble.kind !== 'mismatch') {
-    return isOwn ? toRetry(failed, true) : toPause('all', trouble, random);
-  }
-  switch (trouble.kind) {
-    case 'local':
-      return toPause('all', trouble, random);
-    case 'throttled':
-      // Without a status no request was sent: an earlier Retry-After still applies.
-      return isOwn && trouble.status !== undefined ? toPostponed(failed) : toPause('account', trouble, random);
-    case 'missing':
-      return toMissing(trouble, attempts, random);
-    case 'mismatch':
-      return toRetry(failed, true);
-    case 'refused':
-    case 'unreachable':
-    case 'malformed':
-      return toRetry(failed, isOwn);
-  }
-}
-
-function toRetry({ trouble, attempts, random }: FailedAttempt, countsAttempt: boolean): Verdict {
-  if (countsAttempt && attempts >= mostAttempts) {
-    return { kind: 'complete', state: 'given_up', reason: `${trouble.message} Tried ${attempts} times.` };
-  }
-  return { kind: 'retry', delayMs: Math.round(backoff(attempts, delays, random)), countsAttempt };
-}
-
-/** The source throttles only this file, so only this file waits, for at least as long as the source demands. */
-function toPostponed(failed: FailedAttempt): Verdict {
-  const verdict = toRetry(failed, true);
-  if (verdict.kind !== 'retry') return verdict;
-  return { ...verdict, delayMs: Math.max(verdict.delayMs, toPauseMs(failed.trouble, failed.random)) };
-}
-
-function toMissing(trouble: Trouble, attempts: number, random: number): Verdict {
+export function toVerdict({ trouble, at, attempts, isOwn, random }: FailedAttempt): Verdict {
+  const { kind, status, message } = trouble;
+  const pauseMs = Math.round(Math.max(1_000, trouble.retryAfterMs ?? 1_000 + 1_000 * random));
+  const pause = (scope: 'account' | 'all'): Verdict => ({ kind: 'pause', scope, delayMs: pauseMs });
+  const retry = (countsAttempt: boolean, leastMs = 0): Verdict => {
+    if (countsAttempt && attempts >= mostAttempts)
+      return { kind: 'complete', state: 'given_up', reason: `${message} Tried ${attempts} times.` };
+    return { kind: 'retry', delayMs: Math.max(leastMs, Math.round(backoff(attempts, delays, random))), countsAttempt };
+  };
+  if (at === 'storage' && kind !== 'mismatch') return isOwn ? retry(true) : pause('all');
+  if (kind === 'local') return pause('all');
+  // The source throttles only this file, so only this file waits. Without a status no request was sent: an earlier Retry-After applies.
+  if (kind === 'throttled') return isOwn && status !== undefined ? retry(true, pauseMs) : pause('account');
+  if (kind !== 'missing') return retry(isOwn || kind === 'mismatch');
   const delayMs = missingDelaysMs[attempts - 1];
-  if (trouble.status === 410 || delayMs === undefined)
-    return { kind: 'complete', state: 'missing', reason: trouble.message };
+  if (status === 410 || delayMs === undefined) return { kind: 'complete', state: 'missing', reason: message };
   // The attempts must cover a day, so the jitter is only 10 % in each direction.
   return { kind: 'retry', delayMs: Math.round(delayMs * (0.9 + 0.2 * random)), countsAttempt: true };
-}
-
-function toPause(scope: 'account' | 'all', trouble: Trouble, random: number): Verdict {
-  return { kind: 'pause', scope, delayMs: toPauseMs(trouble, random) };
-}
-
-function toPauseMs({ retryAfterMs }: Trouble, random: number): number {
-  return Math.round(Math.max(1_000, retryAfterMs ?? 1_000 + 1_000 * random));
 }

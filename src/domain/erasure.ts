@@ -49,12 +49,12 @@ export interface ErasureJob {
   readonly closedAt: Date | null;
 }
 
-/** Retention erases up to this many records in one run, or this share of all stored ones. Beyond that an operator has to confirm. */
-const retentionBrake = { applications: 100, share: 0.1 };
-
-/** True if more is due at once than normal ageing explains: the setting is mistyped, the clock has jumped, or it is the first run. */
+/**
+ * True if retention would erase more than 100 records and more than a tenth of all at once: the setting is mistyped, the clock has jumped,
+ * or it is the first run. Then an operator has to confirm.
+ */
 export function isBraked({ due, stored }: { readonly due: number; readonly stored: number }): boolean {
-  return due > Math.max(retentionBrake.applications, retentionBrake.share * stored);
+  return due > Math.max(100, stored / 10);
 }
 
 export function isNothing(counts: ErasureCounts): boolean {

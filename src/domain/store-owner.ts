@@ -17,10 +17,7 @@ export interface RecordedStore {
   readonly location: string | null;
 }
 
-/**
- * The text of an identity. The nonce is random: two copies of a database that take a store at the same moment have the same id and raise
- * the same epoch, and only one of them is the owner.
- */
+/** The nonce is random: two copies of a database that take a store at once have the same id and epoch, and only one of them is the owner. */
 export function renderIdentity({ databaseId, epoch }: StoreOwner, nonce: string): string {
   return JSON.stringify({ database: databaseId, epoch, claim: nonce });
 }
@@ -30,9 +27,8 @@ export function parseIdentity(identity: string | null): StoreOwner | null {
   if (identity === null || !identity.startsWith('{')) return null;
   try {
     const { database, epoch } = JSON.parse(identity) as Record<string, unknown>;
-    return typeof database === 'string' && Number.isSafeInteger(epoch)
-      ? { databaseId: database, epoch: Number(epoch) }
-      : null;
+    const isOwner = typeof database === 'string' && Number.isSafeInteger(epoch);
+    return isOwner ? { databaseId: database, epoch: Number(epoch) } : null;
   } catch {
     return null;
   }

@@ -3,12 +3,18 @@
 // ids, counts and times of requests, and nothing else about people.
 
 import type { Conclusion, Done } from '../coverage/certificate.ts';
-import type { Covered } from '../coverage/position.ts';
-import { type IdRange, lastPosition, lowerBound, upperBound } from '../coverage/position.ts';
+import {
+  type Covered,
+  contains,
+  type IdRange,
+  lastPosition,
+  lowerBound,
+  rangeOf,
+  upperBound,
+} from '../coverage/position.ts';
 import { type Answer, type PageAnswer, type Question, recentIds, sizeOf } from '../coverage/question.ts';
 import { hasRoom, isUnreadable, type Learned, type State } from '../coverage/state.ts';
 
-/** When a request was sent, and how long its answer took. */
 export interface Sent {
   readonly sentAt: number;
   readonly tookMs: number;
@@ -101,9 +107,7 @@ function toAnswerMembers(answer: Answer, recentFrom: bigint | null) {
   };
 }
 
-function getId({ id }: { readonly id: bigint }): bigint {
-  return id;
-}
+const getId = ({ id }: { readonly id: bigint }) => id;
 
 function largestOf({ rows }: PageAnswer, { from, to }: IdRange): number {
   return rows.reduce((most, { id, bytes }) => (id >= from && id <= to ? Math.max(most, bytes) : most), 0);
@@ -148,11 +152,7 @@ export function toProofLine(
     advertiser: String(advertiserId),
     exportedAt: exportedAt.getTime(),
     certificates: certificates.map(({ low, high, certificate, risk, reason, last, ...one }) => ({
-      low: String(low),
-      high: high === null ? null : String(high),
-      certificate,
-      risk,
-      reason,
+      ...{ low: String(low), high: high === null ? null : String(high), certificate, risk, reason },
       sweep: String(one.sweepId),
       startedAt: one.startedAt.getTime(),
       completeThrough: one.completeThrough.getTime(),
@@ -173,4 +173,27 @@ function toPair({ from, to }: IdRange): readonly [from: string, to: string | nul
 /** Ids as text: the first one, then the difference of each to the one before. */
 export function toIdList(ids: readonly bigint[]): string {
   return ids.map((id, nth) => id - (ids[nth - 1] ?? 0n)).join(' ');
+}
+
+/**
+ * The sweeps whose evidence is kept, out of ended sweeps, oldest first: for every id, the newest that covers it, the one before that, and the
+ * first one.
+ */
+export function findKept<Sweep extends Covered>(sweeps: readonly Sweep[]): Set<Sweep> {
+  return new Set([...cover(sweeps, 1), ...cover(sweeps.toReversed(), 2)]);
+}
+
+/** Keeps each sweep with an id that fewer than `depth` of the kept sweeps cover. */
+function cover<Sweep extends Covered>(sweeps: readonly Sweep[], depth: number): Sweep[] {
+  const kept: Sweep[] = [];
+  for (const sweep of sweeps) if (!isCovered(sweep, kept, depth)) kept.push(sweep);
+  return kept;
+}
+
+/** True when at least `depth` of the others cover every id of the range. The number can only fall right after one of them ends. */
+function isCovered(range: Covered, others: readonly Covered[], depth: number): boolean {
+  const isInside = (one: Covered, id: bigint) => contains(rangeOf(one), id);
+  const starts = [rangeOf(range).from, ...others.flatMap(({ high }) => (high === null ? [] : [high + 1n]))];
+  const inside = starts.filter((id) => isInside(range, id));
+  return inside.every((id) => others.filter((other) => isInside(other, id)).length >= depth);
 }

@@ -1,12 +1,6 @@
 // Detects an account that unexpectedly stops receiving applications. A filter that hides its newest applications would look the same.
 // Compares arrival times with the account's own history.
 
-export interface Silence {
-  readonly silentForMs: number;
-  /** Not counting 20 December to 6 January. */
-  readonly longestUsualMs: number;
-}
-
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
@@ -23,15 +17,12 @@ const shortestHistoryMs = 14 * dayMs;
 const shortestSilenceMs = 5 * dayMs;
 
 /** The silence since the last arrival if it is at least five days and more than twice as long as any before it; otherwise null. */
-export function toUnusualSilence(arrivedAt: readonly number[], nowAt: number): Silence | null {
+export function toUnusualSilence(arrivedAt: readonly number[], nowAt: number) {
   const times = arrivedAt.filter((at) => at <= nowAt).sort((a, b) => a - b);
   const [first, last] = [times[0], times.at(-1)];
   if (first === undefined || last === undefined || times.length < fewestArrivals) return null;
   if (last - first < shortestHistoryMs) return null;
-  let longestUsualMs = 0;
-  for (let i = 1; i < times.length; i++) {
-    longestUsualMs = Math.max(longestUsualMs, spanWithoutChristmas(times[i - 1] as number, times[i] as number));
-  }
+  const longestUsualMs = Math.max(...times.slice(1).map((at, nth) => spanWithoutChristmas(times[nth] as number, at)));
   const countedMs = spanWithoutChristmas(last, nowAt);
   if (countedMs < shortestSilenceMs || countedMs <= 2 * longestUsualMs) return null;
   return { silentForMs: nowAt - last, longestUsualMs };

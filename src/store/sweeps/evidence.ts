@@ -1,6 +1,7 @@
 // The table of evidence: the lines of a proof, committed in the transaction of their page. domain/evidence decides what a line contains.
-import { findKept } from '../../domain/evidence/kept.ts';
+
 import type { LineBody } from '../../domain/evidence/record.ts';
+import { findKept } from '../../domain/evidence/record.ts';
 import type { Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 

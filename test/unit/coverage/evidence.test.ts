@@ -6,8 +6,8 @@ import { begin } from '../../../src/domain/coverage/coverage.ts';
 import { learn } from '../../../src/domain/coverage/learn.ts';
 import type { Position } from '../../../src/domain/coverage/position.ts';
 import type { PageAnswer, Question } from '../../../src/domain/coverage/question.ts';
-import { findKept } from '../../../src/domain/evidence/kept.ts';
 import {
+  findKept,
   toAnswerBody,
   toAuditBody,
   toDecisionBody,
