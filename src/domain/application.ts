@@ -1,5 +1,4 @@
-// Types of the advertiser side: an application, its attachments, and the list page it came on.
-// They hold the source's facts after parsing. Only source/ knows the wire format, and only store/ knows the tables.
+// Types of the advertiser side: an application, its attachments, and the list page it came on. They hold the source's facts after parsing.
 
 /** One person's application to one job ad. Only the id is certain: every other fact may be absent at the source. */
 export interface Application {
@@ -47,7 +46,6 @@ export type AttachmentKind = (typeof attachmentKinds)[number];
 /** Null where the source says nothing, as before its scan; `unreadable` where it says something that Intake does not understand. */
 export type VirusFlag = boolean | null | 'unreadable';
 
-/** The reason of a file that is not fetched until its flag can be read. */
 export const unreadableFlag = 'its virus flag (HasVirus) cannot be read';
 
 export interface Attachment {
@@ -82,10 +80,8 @@ export interface Reject extends Pick<Application, 'raw' | 'rawText'> {
   readonly application?: Application;
 }
 
-/** The reason of an element whose id is stored for another person: the id alone would make it that application. */
+/** Reasons of elements whose id is stored for another person, or is a fraction, a text, or a number that was rounded. */
 export const sharedId = 'ID names another person as well';
-
-/** The reason of an element whose id is a fraction, a text, or a number that was rounded. */
 export const inexactId = 'ID is not an exact integer';
 
 /** The most elements of an advertiser that wait in quarantine. Further ones are not kept, and the status says so. */
@@ -113,7 +109,6 @@ export interface Page {
   /** The answer is empty without an envelope: 204, 404 or no body. Too weak for a proof. */
   readonly weakEmpty: boolean;
   readonly bytes: number;
-  /** The answer says that it comes from a cache. */
   readonly cached: boolean;
   /** When this version of the API ends, as the source announces it; null without an announcement. */
   readonly sunsetAt: number | null;
@@ -126,9 +121,8 @@ export function isAttachmentKind(kind: string): kind is AttachmentKind {
 export type AttachmentState = 'pending' | 'stored' | 'infected' | 'missing' | 'rejected' | 'given_up' | 'erased';
 
 /** The initial state of a new attachment. Spec: Attachment.HasVirus true means that there is nothing to fetch. */
-export function toFirstState(attachment: Attachment): { state: AttachmentState; reason: string | null } {
-  if (attachment.hasVirus === true) return { state: 'infected', reason: null };
-  if (!isAttachmentKind(attachment.kind)) return { state: 'rejected', reason: 'a type without a known path' };
-  if (attachment.hasVirus === 'unreadable') return { state: 'rejected', reason: unreadableFlag };
-  return { state: 'pending', reason: null };
+export function toFirstState({ kind, hasVirus }: Attachment): { state: AttachmentState; reason: string | null } {
+  if (hasVirus === true) return { state: 'infected', reason: null };
+  if (!isAttachmentKind(kind)) return { state: 'rejected', reason: 'a type without a known path' };
+  return hasVirus === 'unreadable' ? { state: 'rejected', reason: unreadableFlag } : { state: 'pending', reason: null };
 }

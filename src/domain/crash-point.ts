@@ -1,5 +1,4 @@
-// Named points at which a test may end or stop the process, grouped by task. Inert unless a test arms one.
-// The test harness reads this list as well, so that it finds points that no run ever reaches.
+// Named points at which a test may end or stop the process. Inert unless a test arms one. The harness finds points that no run reaches.
 
 export const crashPoints = {
   /** Before each statement of a migration. */
@@ -7,15 +6,13 @@ export const crashPoints = {
   /** In order: the page is compared with the stored rows; written but not committed; committed but not yet reported to the caller. */
   page: ['pageCompared', 'pageWritten', 'pageCommitted'],
   download: ['claimed', 'fetched', 'intended', 'put', 'completed'],
-  /** In order: the rows are deleted but not committed; committed, with the files still in the store; files deleted but not their rows;
-   *  closed but not yet reported to the caller. */
+  /** In order: rows are deleted but not committed; committed, with the files in the store; files deleted, not their rows; not reported. */
   erasure: ['erasureWritten', 'erasureBegun', 'erasureDeleted', 'erasureClosed'],
   /** In order: orphans are marked; their bytes are deleted but not their rows; both are deleted. */
   collection: ['orphansMarked', 'orphansDeleted', 'orphansCollected'],
   /** An endpoint has answered a message, and its position is not yet written. */
   webhook: ['webhookAnswered'],
-  /** In order: a file is written; all files are; the manifest is written, but no pointer names it; the pointer does, and what expired is
-   *  there; an erasure has deleted that, and its job does not know. */
+  /** In order: a file is written; all are; the manifest is, but no pointer; what expired is still there; an erasure has deleted that. */
   extract: ['extractPut', 'extractWritten', 'extractDescribed', 'extractPublished', 'extractErased'],
 } as const;
 

@@ -16,7 +16,7 @@ export interface DateProgress {
   readonly windows: readonly Window[];
   /** The end of the whole range. No upper bound is sent for a window that ends here. */
   readonly endless: bigint | null;
-  /** Rows of the longest page so far. */
+  /** Rows of the longest page. */
   readonly longest: number;
   readonly found: number;
   readonly highest: bigint | null;
@@ -76,9 +76,7 @@ function split(window: Window, cut: bigint, rows: readonly ListedRow[] | null): 
   ];
 }
 
-function middleOf({ from, to }: Window): bigint {
-  return (from + to) / 2n;
-}
+const middleOf = ({ from, to }: Window) => (from + to) / 2n;
 
 /** The last second of the earlier window: the median submission if it splits the window, else the middle. */
 function medianOf(window: Window, rows: readonly ListedRow[]): bigint {

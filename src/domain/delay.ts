@@ -1,5 +1,4 @@
-// How long to wait: after a failure, or because someone outside asked for it. The latter is bounded where it is parsed, so that no code
-// behind that has to.
+// How long to wait: after a failure, or because someone outside asked for it, which is bounded where it is parsed.
 
 /** Milliseconds, more than none and at most a day. */
 export type Delay = number & { readonly isBounded: true };
@@ -27,18 +26,14 @@ export function parseRetryAfter(
 }
 
 export interface BackoffRange {
-  /** The ceiling of the wait after the first failed attempt. */
+  /** The ceiling of the wait after the first failed attempt, multiplied by `factor` with each further one. */
   readonly baseMs: number;
   readonly maxMs: number;
   readonly minMs?: number;
-  /** The ceiling is multiplied by this with each further attempt; 2 by default. */
   readonly factor?: number;
 }
 
-/**
- * The wait after an attempt: a random time below a ceiling that grows with each attempt. Attempts count from 1. Full jitter keeps callers
- * that failed together from retrying together. `random` is from 0 to 1.
- */
+/** A random time below a ceiling that grows with each attempt, from 1 on: callers that failed together do not retry together. */
 export function backoff(attempt: number, { baseMs, maxMs, minMs = 0, factor = 2 }: BackoffRange, random: number) {
   const ceilingMs = Math.min(maxMs, baseMs * factor ** Math.max(0, attempt - 1));
   return Math.max(minMs, random * ceilingMs);

@@ -1,5 +1,4 @@
-// Types of an erasure: whom it concerns, what it deleted, and the receipt. Also the limit of retention, which is a pure rule.
-// The only fact about a person here is the id or address in the request.
+// An erasure: whom it concerns, what it deleted, and the receipt. The only fact about a person is the id or address in the request.
 import { toAccountId, toBareAddress } from './person.ts';
 
 export type Sought =

@@ -8,11 +8,9 @@ export function formatCount(count: number, thing?: string, many = `${thing}s`): 
 
 /** The first ids of a list, and how many more there are. */
 export function formatIds(ids: readonly bigint[]): string {
-  const more = ids.length > mostShown ? ` and ${ids.length - mostShown} more` : '';
-  return `${ids.slice(0, mostShown).join(', ')}${more}`;
+  const more = ids.length > 20 ? ` and ${ids.length - 20} more` : '';
+  return `${ids.slice(0, 20).join(', ')}${more}`;
 }
-
-const mostShown = 20;
 
 /** 940 B, 1.2 MB: powers of 1000, one decimal. */
 export function formatBytes(bytes: number): string {
@@ -35,7 +33,6 @@ export function formatSpan(ms: number, units: 1 | 2 = 2): string {
   return counts.flatMap(({ count, unit }) => (count === 0 ? [] : [`${count}${unit}`])).join(' ');
 }
 
-/** How long ago: 2h ago. */
 export function formatAgo(at: Date, now: Date): string {
   const ms = now.getTime() - at.getTime();
   return ms < 1_000 ? 'just now' : `${formatSpan(ms, 1)} ago`;

@@ -1,6 +1,5 @@
-// How far Intake trusts the source's Hash. Spec: Attachment.Hash is a fingerprint. The spec names no algorithm, and nothing guarantees that
-// equal hashes mean equal bytes. So Hash is an opaque hint: it saves downloads once it has earned trust, and one contradiction ends the
-// trust. Pure.
+// How far Intake trusts the source's Hash. The spec names no algorithm, and nothing guarantees that equal hashes mean equal bytes. So Hash
+// is an opaque hint: it saves downloads once it has earned trust, and one contradiction ends the trust.
 
 /** The setting SOURCE_HASH: trust is earned, always given, or never given. */
 export type HashSetting = 'learn' | 'always' | 'never';

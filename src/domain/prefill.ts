@@ -1,11 +1,9 @@
-// Types of the candidate side: a careers site's request, the profile that came, and how the prefill ended. Pure rules for addresses and
-// tickets.
+// The candidate side: a careers site's request, the profile that came, how the prefill ended, and the rules for addresses and tickets.
 
 import type { Application } from './application.ts';
 import type { BlobBody, BlobFacts } from './blob.ts';
 import { Trouble } from './trouble.ts';
 
-/** The form that a careers site wants filled in, the advertiser and position, and where the browser goes afterwards. */
 export interface PrefillRequest {
   readonly advertiserId: bigint;
   readonly formUrl: string;
@@ -45,13 +43,9 @@ export class CodeSpent extends Trouble {}
 export const infectedResume = 'the source has flagged the same bytes on an attachment';
 export const lostResume = 'the stored bytes were lost';
 
-/** How long the callback may take, including the put of the resume. A browser waits for it. */
+/** For the callback, including the put of the resume; for a link to a resume since its profile was redeemed; from start to callback. */
 export const callbackTimeoutMs = 60_000;
-
-/** How long a link to a resume works after the profile was redeemed. */
 export const resumeLinkMs = 600_000;
-
-/** How long a browser may take from start to callback. */
 export const stateLifetimeMs = 600_000;
 
 /** The address if it begins with one of the prefixes, otherwise null. A prefix must end at the end of a path segment. */

@@ -1,5 +1,4 @@
-// How many stored bytes one nightly verify reads again, so that no byte stays unread beyond the limit. A pure rule: the store counts the
-// bytes, and verify reads them, starting with those read longest ago.
+// How many stored bytes one nightly verify reads again, starting with those read longest ago, so that none stays unread beyond the limit.
 
 /** Stored bytes that must be read within `nights` nights, including tonight. */
 export interface UnreadBytes {

@@ -1,9 +1,7 @@
 // A screening questionnaire as one person answered it: screen, question, answer, in the source's order.
-// Holds the source's facts and the one rule about them. Only source/ knows the wire format.
 
 import type { Note } from './application.ts';
 
-/** One questionnaire of an application; an application may have several. */
 export interface Screen {
   readonly id: string | null;
   readonly name: string | null;
@@ -27,10 +25,7 @@ export interface ScreenAnswer {
   readonly id: string | null;
   /** Empty where there is none: XML cannot tell an empty text from an absent one, so Intake does not either. */
   readonly text: string;
-  /**
-   * True only where the source says so. Spec: answer.selected marks the answers that were selected or entered, also for a Text question.
-   * A text without the mark is stored, but not as selected.
-   */
+  /** Only where the source says so, also for a Text question: a text without the mark is stored, but not as selected. */
   readonly selected: boolean;
 }
 
@@ -49,7 +44,6 @@ export function toOutcome(successful: boolean | null): ScreenOutcome {
   return successful ? 'pass' : 'fail';
 }
 
-/** The note on a screen whose bytes are stored but cannot be parsed. */
 export function toUnreadableNote(why: string): Note {
   return { field: 'screen', reason: `cannot be read: ${why}` };
 }

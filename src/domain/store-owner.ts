@@ -10,9 +10,8 @@ export interface StoreOwner {
 
 export interface RecordedStore {
   readonly databaseId: string;
-  /** The identity of the store that it owns; null before the first use of a store. */
+  /** The identity of the store that it owns, null before the first use of one; and that which a process of it is about to write. */
   readonly identity: string | null;
-  /** The identity that one of its processes is about to write; null otherwise. */
   readonly nextIdentity: string | null;
   readonly location: string | null;
 }
@@ -41,9 +40,7 @@ export function toNextOwner(recorded: RecordedStore, identity: string | null): S
 }
 
 /** Whether an id names this database; also an id without a place, as earlier checkouts wrote it. */
-export function isOwnId(databaseId: string, own: string): boolean {
-  return databaseId === own || databaseId === toRandomId(own);
-}
+export const isOwnId = (databaseId: string, own: string) => databaseId === own || databaseId === toRandomId(own);
 
 const toRandomId = (databaseId: string) => databaseId.replace(/@.*/, '');
 

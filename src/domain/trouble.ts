@@ -26,7 +26,6 @@ export interface Wait {
 }
 
 export interface TroubleFacts {
-  /** The dependency that failed, set by the code that throws. */
   readonly at?: Dependency;
   readonly status?: number;
   /** How long to wait, where the other side named a time. */
@@ -113,10 +112,7 @@ const meanings: readonly (readonly [RegExp, string])[] = [
 /** OpenSSL's codes for a certificate that is not trusted. */
 const certificateCodes = /^(CERT_|CRL_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|INVALID_|PATH_LENGTH|ERROR_IN_)/;
 
-/**
- * Explains what is wrong with the server's certificate, by the error's code; null for a code about something else. `remedy` says in which
- * setting the certificate of its authority belongs.
- */
+/** What is wrong with a server's certificate; null for another code. `remedy`: where the certificate of its authority belongs. */
 export function toCertificateProblem(code: string, server: string, remedy: string): string | null {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID' || code === 'HOSTNAME_MISMATCH') {
     return `the certificate of ${server} is for another name; use the name in the certificate`;

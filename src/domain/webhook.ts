@@ -26,7 +26,7 @@ export interface WebhookEvent {
   readonly at: Date;
   /** Null where the application is unknown. */
   readonly state: 'stored' | 'ready' | 'missing' | 'erased' | null;
-  /** When it was read, by the clock of the database: the time of the message. A receiver refuses one that is minutes off. */
+  /** When it was read, by the database: the time of the message. A receiver refuses one that is minutes off. */
   readonly readAt: Date;
   /** Its row as JSON text. Null without a `Detail`, and for an erased application. */
   readonly application: string | null;
@@ -65,15 +65,14 @@ export function toPing(webhook: string, at: Date): WebhookMessage {
   };
 }
 
-/** What an endpoint answered, or why there is no answer. */
 export type Answer =
   | { readonly status: number; readonly retryAfterMs?: Delay | undefined }
   | { readonly status: null; readonly reason: string };
 
-/** A failed delivery: why, when it is tried again, and whether only a person continues. */
 export interface DeliveryFailure {
   readonly reason: string;
   readonly waitMs: number;
+  /** Only a person continues. */
   readonly isGone: boolean;
 }
 

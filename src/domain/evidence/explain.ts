@@ -14,7 +14,6 @@ const falsifiedBy: readonly string[] = [
   'an application submitted within the covered time that appears only afterwards',
 ];
 
-/** What was asked for a certificate. */
 export interface Asked {
   readonly questions: number;
   /** Applications that the answers showed, with repetitions. */
@@ -40,7 +39,6 @@ export interface CurrentProof {
 
 const unproven = { certificate: 'unproven', risk: 'doubt' } as const;
 
-/** The answer to "was everything stored by then?". */
 export type Explanation = ReturnType<typeof explain>;
 
 /** Explains the proof at a moment, or as it is now if `at` is null. */

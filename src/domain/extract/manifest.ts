@@ -72,10 +72,7 @@ export interface ExtractFile {
 
 /** The name of the pointer: the only object of a target that is ever replaced. */
 export const latestName = 'latest.json';
-
-export function renderLatest(manifestPath: string): string {
-  return JSON.stringify({ manifest: manifestPath });
-}
+export const renderLatest = (manifestPath: string) => JSON.stringify({ manifest: manifestPath });
 
 export function parseLatest(text: string): string {
   const { manifest } = parseObject(text, latestName);
@@ -115,9 +112,7 @@ export function toSnapshotId(at: Date, before: string): string {
   return toId(new Date(new Date(last).getTime() + 1));
 }
 
-export function toManifestPath(snapshotId: string): string {
-  return `snapshots/${snapshotId}.json`;
-}
+export const toManifestPath = (snapshotId: string) => `snapshots/${snapshotId}.json`;
 
 /** People's columns lie in a folder of their own, so that access can be granted apart. The hash tells the files of a partition apart. */
 export function toFilePath(
