@@ -41,7 +41,7 @@ export const assumptions: readonly string[] = [
 ];
 
 export interface SweepEnd extends Conclusion {
-  /** How many ranges the sweep did not close; they stay as gaps. Ids that cannot be read are not among them. */
+  /** Ranges that the sweep did not close; they stay as gaps. Ids that cannot be read are not among them. */
   readonly openRanges: number;
   /** How many stored ids the source no longer shows, also if they are too many for a proof; 0 if the sweep cannot tell. */
   readonly absent: number;

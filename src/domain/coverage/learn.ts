@@ -206,11 +206,9 @@ function noteCut(facts: Draft['facts'], wider: Wider): void {
 }
 
 function noteGone(facts: Draft['facts'], gone: readonly LackingId[]): void {
-  for (const { id, old } of gone) {
-    if (old) facts.absent++;
-    else facts.vanished++;
-    if (facts.goneSample.length < mostGone) facts.goneSample = [...facts.goneSample, id as Position];
-  }
+  facts.absent += gone.filter(({ old }) => old).length;
+  facts.vanished += gone.filter(({ old }) => !old).length;
+  facts.goneSample = [...facts.goneSample, ...gone.map(({ id }) => id as Position)].slice(0, mostGone);
 }
 
 /** R9: a witness closes nothing. What it shows, or lacks, opens ranges again. */
@@ -260,7 +258,7 @@ function noteHidden(draft: Draft, { covers, purpose }: Question, answer: PageAns
   if (around.length > 0) reopen(draft, around);
 }
 
-/** Opens closed ranges again, as far as they do not overlap with ranges that are open. */
+/** Opens closed ranges again, where they do not overlap with open ones. */
 function reopen(draft: Draft, ranges: readonly IdRange[], toWider: (part: IdRange) => Wider | null = () => null): void {
   const { open } = draft;
   const parts: OpenRange[] = [];
@@ -356,9 +354,7 @@ function cutAt(range: IdRange, cuts: readonly Position[], order: Order): IdRange
   return rest === null ? parts : [...parts, rest];
 }
 
-/**
- * R7: splits a range whose question was not answered, at the middle of the ids that are known to be in it, else at the middle of the range.
- */
+/** R7: splits a range whose question was not answered, at the middle of the ids that are known to be in it, else at its own middle. */
 function splitUnanswered(range: IdRange, ids: readonly bigint[], why: string): OpenRange[] {
   if (isSingle(range)) return [{ ...openRange(range), stuck: why }];
   const inside = idsInside(range, ids).filter((id) => id < range.to);

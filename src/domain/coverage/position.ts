@@ -34,7 +34,7 @@ export function toRange(from: bigint, to: bigint): IdRange | null {
   return from > to || from > lastPosition || to < firstPosition ? null : range;
 }
 
-/** The part of a range up to a position, and the part after it; null where nothing is left. */
+/** The part up to a position, and the part after it; null where nothing is left. */
 export function splitAfter(range: IdRange, at: Position): readonly [IdRange | null, IdRange | null] {
   return [toRange(range.from, at < range.to ? at : range.to), toRange(at + 1n, range.to)];
 }
@@ -101,10 +101,7 @@ export function firstIndex<Item>(list: readonly Item[], isBelow: (item: Item) =>
   return low;
 }
 
-/**
- * The ids that a sweep or a certificate covers, as they are stored: `low` and `high` are included, and a `high` of null is the end of the
- * axis.
- */
+/** The ids that a sweep or a certificate covers, as they are stored, both included. A `high` of null is the end of the axis. */
 export interface Covered {
   readonly low: bigint;
   readonly high: bigint | null;

@@ -14,15 +14,10 @@ export interface ShapedPage extends PageSize {
   readonly shape: Shape;
 }
 
-/**
- * range: read a range. witness: ask in another shape or at another place; it closes nothing and can only contradict. walk: read page by page
- * with one filter, because the source does not honour two.
- */
-export type Purpose = 'range' | 'witness' | 'walk';
-
 /** One request of the list, and what it is for. Null leaves a filter out. */
 export interface Question {
-  readonly purpose: Purpose;
+  /** range: read one. witness: asked in another shape or place, it can only contradict. walk: read by one filter, page by page. */
+  readonly purpose: 'range' | 'witness' | 'walk';
   /** The ids that the answer should show; null for a question by date. */
   readonly covers: IdRange | null;
   readonly afterId: bigint | null;
@@ -99,7 +94,7 @@ export function sizeOf({ afterId, beforeId }: Question, { rows, unreadable, byte
   return { rows: rows.length + unreadable, bytes, shape };
 }
 
-export function boundedQuestion(purpose: Purpose, { from, to }: IdRange): Question {
+export function boundedQuestion(purpose: Question['purpose'], { from, to }: IdRange): Question {
   const covers = { from, to };
   const [afterId, beforeId] = [lowerBound(covers), upperBound(covers)];
   return { purpose, covers, afterId, beforeId, afterDate: null, beforeDate: null };

@@ -6,20 +6,17 @@ import { type Answer, boundedQuestion, isStray, type Question, shownInside } fro
 
 type Direction = 'forward' | 'backward';
 
-/** Neighbouring rows with rising and with falling ids. */
 type Pairs = { readonly rising: number; readonly falling: number };
 
 export interface Walk {
   /** Why two filters together are not trusted. */
   readonly why: string;
-  /** Directions still to walk, the current one first. */
+  /** Directions still to walk, the current one first, and those that were walked to the end. */
   readonly directions: readonly Direction[];
-  /** The first id of the next page in the current direction; null at its start. */
-  readonly at: Position | null;
-  /** The outermost id reached in the current direction; null at its start. */
-  readonly reached: Position | null;
-  /** The directions that were walked to the end. */
   readonly ended: readonly Direction[];
+  /** The first id of the next page, and the outermost id reached, in the current direction; null at its start. */
+  readonly at: Position | null;
+  readonly reached: Position | null;
   /** Pages skipped ids that are known. */
   readonly disagrees: boolean;
 }

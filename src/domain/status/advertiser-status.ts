@@ -189,11 +189,6 @@ export function toAdvertiserProblems(a: AdvertiserStatus, now: Date, limits: Lim
     const what = `No application for ${silent}, where the longest pause was ${usual}: look at the source.`;
     add(what, 'intake sync --recheck');
   }
-  if (a.quarantined > 0)
-    add(
-      `In quarantine without a usable id: ${formatCount(a.quarantined, 'element')} of the list.`,
-      'intake quarantine list',
-    );
   if (a.unkept > 0) {
     const elements = formatCount(a.unkept, 'element');
     const what = `The quarantine is full; at least ${elements} of the list could not be kept: ask the source why they have no id.`;
@@ -210,19 +205,18 @@ export function toAdvertiserProblems(a: AdvertiserStatus, now: Date, limits: Lim
     const span = formatSpan(since(erasingSince));
     add(`An erasure has been unfinished for ${span}: is a worker running?`, 'intake doctor');
   }
-  const files = (count: number, what: string, command: string) =>
-    count > 0 && add(`${formatCount(count, 'file is', 'files are')} ${what}.`, command);
-  if (a.unreadableScreens > 0)
-    add(`${formatCount(a.unreadableScreens, 'screen is', 'screens are')} stored and cannot be read.`, 'intake reparse');
+  const addCount = (count: number, thing: string, what: string, command: string) =>
+    count > 0 && add(`${formatCount(count, `${thing} is`, `${thing}s are`)} ${what}.`, command);
   const damaged = 'damaged or gone and not fetched again yet; files that were given up need intake retry first';
-  files(a.damagedBlobs, damaged, 'intake sync');
-  const kept =
-    'deleted, but the storage keeps versions and does not let Intake delete them: infected, erased or unused';
-  files(a.keptDeleted, kept, 'intake doctor');
+  const kept = 'deleted, but the storage keeps versions that Intake may not delete: infected, erased or unused ones';
   const withheld = 'not fetched until the virus flag (HasVirus) can be read: ask the source';
-  files(a.withheld, withheld, 'intake sync --recheck');
-  files(a.attachments.given_up ?? 0, 'given up', 'intake retry --state given_up');
-  files((a.attachments.rejected ?? 0) - a.withheld, 'rejected', 'intake retry --state rejected');
+  addCount(a.quarantined, 'element', 'in quarantine, because the list names no usable id', 'intake quarantine list');
+  addCount(a.unreadableScreens, 'screen', 'stored and cannot be read', 'intake reparse');
+  addCount(a.damagedBlobs, 'file', damaged, 'intake sync');
+  addCount(a.keptDeleted, 'file', kept, 'intake doctor');
+  addCount(a.withheld, 'file', withheld, 'intake sync --recheck');
+  addCount(a.attachments.given_up ?? 0, 'file', 'given up', 'intake retry --state given_up');
+  addCount((a.attachments.rejected ?? 0) - a.withheld, 'file', 'rejected', 'intake retry --state rejected');
   const doubt = findCoverageProblem(a, now, limits.proofLimitMs);
   if (doubt !== null) add(...doubt);
   // Otherwise the user who opens a damaged file would be the first to notice.
