@@ -1,7 +1,6 @@
 // Composes the commands that read once: opens their resources, reads one advertiser after the other, then downloads the files of all of them.
-import { toOwner } from './app/actor.ts';
 import { openSources } from './app/clients.ts';
-import { openAnyStore } from './app/database.ts';
+import { openAnyStore, toOwner } from './app/database.ts';
 import { downloadFiles } from './app/files.ts';
 import { openBlobsOf } from './app/storage.ts';
 import type { Config } from './config.ts';
@@ -17,6 +16,7 @@ import { addUp, nothingCounted, type SweepCounts, type SweepDeps, type SweepSumm
 import { createTroubles, type RetryOptions, retry } from './sync/retry.ts';
 import { createWatchdog, type Ending } from './sync/worker/watchdog.ts';
 
+/** What a command that reads is told. */
 export interface ReadEvents {
   readonly onStep?: (name: string, counts: SweepCounts) => void;
   readonly onFiles?: (totals: DownloadTotals, queued: number) => void;
@@ -32,7 +32,7 @@ export interface ReadRequest extends ReadEvents {
   readonly files: boolean;
 }
 
-/** The outcome of one advertiser. The trouble of one advertiser stops no other. */
+/** The outcome of one advertiser. The trouble of one stops no other; it is null where the account was read. */
 export interface Outcome {
   readonly name: string;
   readonly advertiserId: bigint | null;
@@ -42,13 +42,12 @@ export interface Outcome {
   readonly counts: SweepCounts;
   /** The verdict on the account after these and all earlier sweeps; null where trouble ended the reading. */
   readonly account: Verdict | null;
-  /** Null where the account was read. */
   readonly trouble: unknown;
 }
 
+/** `files` is the outcome of all downloads; null if none were requested, or trouble ended them. */
 export interface ReadOutcome {
   readonly advertisers: readonly Outcome[];
-  /** The outcome of all downloads; null if none were requested, or trouble ended them. */
   readonly files: DownloadSummary | null;
   readonly filesTrouble: unknown;
 }
@@ -58,25 +57,17 @@ export type ReadConfig = Config<'database' | 'source' | 'sync' | 'privacy' | 'bl
 /** How long one-shot commands wait for an unavailable database or source. */
 const retryForMs = 120_000;
 
-export async function syncOnce(
-  config: ReadConfig,
-  request: ReadRequest & { readonly recheck: boolean },
-): Promise<ReadOutcome> {
-  const { recheck } = request;
-  const { SYNC_START: startAt } = config.sync;
-  return await overAdvertisers(config, 'sync', request, (deps, read) =>
-    syncAccount(deps, { ...read, startAt, recheck }),
-  );
+export async function syncOnce(config: ReadConfig, request: ReadRequest & { readonly recheck: boolean }) {
+  const own = { startAt: config.sync.SYNC_START, recheck: request.recheck };
+  return await overAdvertisers(config, 'sync', request, (deps, read) => syncAccount(deps, { ...read, ...own }));
 }
 
 export async function backfillOnce(
   config: ReadConfig,
   request: ReadRequest & { readonly range: BackfillRange; readonly restart: boolean },
-): Promise<ReadOutcome> {
-  const { range, restart } = request;
-  return await overAdvertisers(config, 'backfill', request, (deps, read) =>
-    backfill(deps, { ...read, range, restart, parallel: backfillParallel }),
-  );
+) {
+  const own = { range: request.range, restart: request.restart, parallel: backfillParallel };
+  return await overAdvertisers(config, 'backfill', request, (deps, read) => backfill(deps, { ...read, ...own }));
 }
 
 /** List requests that a backfill has in flight at once. */
@@ -90,21 +81,20 @@ async function overAdvertisers(
 ): Promise<ReadOutcome> {
   const { crashPoint } = request;
   const { LEASE: leaseMs, SYNC_LAG: lagMs } = config.sync;
-  const onWait: RetryOptions['onWait'] = (trouble, waitMs, attempt) =>
-    request.onWait?.('database', trouble, waitMs, attempt);
-  const opening = { retryForMs, signal: request.signal, onWait };
+  const onDatabaseWait: RetryOptions['onWait'] = (...wait) => request.onWait?.('database', ...wait);
   const watchdog = createWatchdog();
   await using _watch = watchdog.start(request.ending ?? null);
   using heartbeat = watchdog.begin({ task: role });
   await using store = await openAnyStore(config, role, { crashPoint });
   const owner = toOwner(role);
+  const opening = { retryForMs, signal: request.signal, onWait: onDatabaseWait };
   await using presence = await retry(opening, async () => {
-    await store.schema.ensure({ signal: request.signal, onWait });
+    await store.schema.ensure(opening);
     await requireKey(store);
     return await startPresence(store, owner);
   });
   const signal = AbortSignal.any([request.signal, presence.outdated]);
-  const retryOptions = { ...opening, signal };
+  const retried = <T>(ask: () => Promise<T>) => retry({ ...opening, signal }, ask);
   await using sources = openSources(config, store);
   await using deletion = startDeletion({ store, openBlobs: (until) => openBlobsOf(config, store, until) }, signal);
   const troubles = createTroubles(store);
@@ -114,23 +104,20 @@ async function overAdvertisers(
     const { name } = account;
     const source = sources.open(account);
     let counts: SweepCounts = nothingCounted;
-    const deps: SweepDeps = {
-      store,
-      source,
-      onStep(step) {
-        counts = addUp(counts, step);
-        troubles.clear('reading', [name]);
-        request.onStep?.(name, counts);
-      },
+    const onStep = (step: SweepCounts) => {
+      counts = addUp(counts, step);
+      troubles.clear('reading', [name]);
+      request.onStep?.(name, counts);
     };
     const onWait: RetryOptions['onWait'] = (trouble, waitMs, attempt) => {
       troubles.note('reading', [name], trouble, waitMs);
       request.onWait?.(name, trouble, waitMs, attempt);
     };
     try {
-      const sweeps = await work(deps, { ...account, owner, leaseMs, lagMs, signal, retryForMs, onWait });
-      const { advertiserId } = await retry(retryOptions, () => store.advertisers.ensure(name, account.advertiserId));
-      const verdict = await retry(retryOptions, () => store.reports.loadVerdict(advertiserId));
+      const read = { ...account, owner, leaseMs, lagMs, signal, retryForMs, onWait };
+      const sweeps = await work({ store, source, onStep }, read);
+      const { advertiserId } = await retried(() => store.advertisers.ensure(name, account.advertiserId));
+      const verdict = await retried(() => store.reports.loadVerdict(advertiserId));
       outcomes.push({ name, advertiserId, sweeps, counts, account: verdict, trouble: null });
       if (advertiserId !== null) accounts.push({ name, advertiserId, source });
     } catch (trouble) {

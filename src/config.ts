@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { loadAccounts, loadAdvertisers, loadSites, loadWebhooks } from './config/advertisers.ts';
 import { type Environment, findDemoSettings, loadLocalPrivacyKey, toDemoDir, toStateDir } from './config/local.ts';
 import { type BlobsPlace, blobsPlace, directUrl, webhookSecrets } from './config/parsers.ts';
-import { type ConfigDraft, findShortness, isPlain, rules } from './config/rules.ts';
+import { type ConfigDraft, findShortness, isPlain, ofOneAccount, rules } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, toExample, type Values } from './config/settings.ts';
 
@@ -48,13 +48,9 @@ export function loadConfig<const N extends Need>(
   const home = isDemo ? toDemoDir(stateDir) : stateDir;
   const chosen = demoEnv ?? env;
   const layered = production || chosen.BLOBS_URL ? chosen : { ...chosen, BLOBS_URL: `file:${join(home, 'blobs')}` };
-  const draft: ConfigDraft = {
-    env,
-    production,
-    home,
-    report,
-    warn: (name, text) => void warnings.add(`${name} ${text}`),
-  };
+  const accountsFile = env.ADVERTISERS_FILE?.trim() ?? '';
+  const warn = (name: string, text: string) => void warnings.add(`${name} ${text}`);
+  const draft: ConfigDraft = { env, accountsFile, production, home, report, warn };
 
   const read = <S extends Section>(section: S, unused?: string): Values<S> => {
     const used = Object.entries<Setting>(sections[section]).filter(([name]) => name !== unused);
@@ -189,6 +185,9 @@ function readSetting(name: string, setting: Setting, env: Environment, draft: Co
   if (problem !== null) {
     draft.report(name, `${problem}${chosen.file === null ? '' : ` (read from ${chosen.file})`}`);
     return undefined;
+  }
+  if (draft.accountsFile !== '' && ofOneAccount.includes(name)) {
+    draft.report(name, 'and ADVERTISERS_FILE exclude each other: with several accounts it belongs in the file');
   }
   if (setting.secret) return chosen;
   if (draft.production && isPlain(data)) draft.warn(name, 'is http: all that is sent there can be read on the way');

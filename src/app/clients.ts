@@ -16,17 +16,15 @@ export const totalTimeoutMs = 600_000;
 
 type ConfiguredAdvertiser = Config<'source'>['source']['advertisers'][number];
 
-/** How a task sees what its client does. */
+/** How a task sees what its client does; `whileWaiting` gets each wait for a slot of the rate limit. */
 interface SourceWatch {
   readonly onListBytes?: () => void;
-  /** Called with each wait for a slot of the rate limit. */
   readonly whileWaiting?: (waiting: Promise<void>) => Promise<void>;
 }
 
 /**
  * Opens the clients of accounts, which share connections, and those with the same URL its rate limit. Without a database, nothing is shared
- * with other processes and nothing is recorded: the single request of a check is sent at once. A look writes no row of an account but for its
- * Retry-After.
+ * with other processes or recorded: the request of a check is sent at once. A look writes no row of an account but for its Retry-After.
  */
 export function openSources(
   { source: { SOURCE_CONCURRENCY, SOURCE_TIMEOUT, SOURCE_RATE, SOURCE_FORMAT } }: Config<'source'>,
@@ -64,11 +62,7 @@ export function openWebhook(
   { url, secret }: Config<'webhooks'>['webhooks']['endpoints'][number],
   { webhooks }: Config<'webhooks'>,
 ): WebhookClient {
-  return openWebhookClient({
-    url,
-    secrets: () => toWebhookSecrets(secret),
-    allowPrivate: webhooks.allowPrivate,
-  });
+  return openWebhookClient({ url, secrets: () => toWebhookSecrets(secret), allowPrivate: webhooks.allowPrivate });
 }
 
 /** A client per endpoint, so that none waits for another. */

@@ -1,10 +1,17 @@
 // Opens the configured database and the store on it. Nothing else is imported here, so that read-only commands like `status` start without
 // the clients of source and storage, which take longer to load than a status takes to show.
 
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { type Config, findAddressProblem } from '../config.ts';
 import { SettingTrouble } from '../domain/trouble.ts';
 import type { DatabaseUrl } from '../store/postgres/connection.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
+
+/** Names this process, for a lease: a new name at every call, which no other process has. It shows operators who holds it. */
+export function toOwner(role: string): string {
+  return `${role} on ${hostname()} (${process.pid}, ${randomUUID().slice(0, 8)})`;
+}
 
 export async function openPlace({ database, openEmbedded }: Config<'database'>) {
   const { DATABASE_URL, DATABASE_DIRECT_URL } = database;

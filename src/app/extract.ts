@@ -11,20 +11,17 @@ import { type ExtractRequest, type ExtractSummary, extract, takeTarget } from '.
 import type { WriteDeps } from '../sync/extract/write.ts';
 import type { EraseExtracts } from '../sync/privacy/erase.ts';
 import type { MaintenanceTask } from '../sync/worker/run-task.ts';
-import { toOwner } from './actor.ts';
-import { openStoreOf } from './database.ts';
+import { openStoreOf, toOwner } from './database.ts';
 import { openConfiguredBlobs, openSpoolOf } from './storage.ts';
 
 export type ExtractConfig = Config<'database' | 'privacy' | 'blobs' | 'sync' | 'extract'>;
 type Place = NonNullable<ExtractConfig['extract']['EXTRACT_URL']>;
 
-/** Opens a target. Its S3 settings are those of the blob store. */
+/** Opens a target. Its S3 settings are those of the blob store; few objects are written at once, and each is large. */
 async function openTarget(config: Config<'blobs'>, place: Place): Promise<BlobStore> {
-  return await openConfiguredBlobs({ ...config, blobs: { ...config.blobs, ...targetLimits, BLOBS_URL: place } });
+  const blobs = { ...config.blobs, SOURCE_CONCURRENCY: 4, SOURCE_TIMEOUT: 60_000, BLOBS_URL: place };
+  return await openConfiguredBlobs({ ...config, blobs });
 }
-
-/** Few objects are written at once, and each is large. */
-const targetLimits = { SOURCE_CONCURRENCY: 4, SOURCE_TIMEOUT: 60_000 };
 
 /** Summaries of millions of rows take longer than any other statement. The watchdog of a worker waits for fifteen minutes. */
 const statementTimeoutMs = 600_000;
@@ -47,9 +44,8 @@ export async function adoptExtracts(
 }
 
 /**
- * Takes the people of an erasure out of every target that may hold them. Returns how many versions of files the targets keep. A target that
- * fails does not stop the others; it is thrown at the end. One that belongs to another database, such as the original of a copy, is noted
- * in the receipt.
+ * Takes the people of an erasure out of every target that may hold them; returns how many versions of files the targets keep. The trouble
+ * of one target does not stop the others. One that belongs to another database, such as the original of a copy, is noted in the receipt.
  */
 export function createExtractErasure(
   config: Config<'blobs'>,
@@ -91,25 +87,18 @@ export function createExtractErasure(
 export function createExtractTask(config: ExtractConfig): MaintenanceTask[] {
   const { EXTRACT_URL: place, EXTRACT_SCHEDULE: schedule } = config.extract;
   if (place === null || schedule === null) return [];
-  return [
-    {
-      name: 'extract',
-      schedule,
-      async run(signal, onStep) {
-        await runExtract(config, { place, views: null, withPeople: false, sinceLast: true, onRows: onStep, signal });
-      },
-    },
-  ];
+  const run: MaintenanceTask['run'] = async (signal, onStep) => {
+    await runExtract(config, { place, views: null, withPeople: false, sinceLast: true, onRows: onStep, signal });
+  };
+  return [{ name: 'extract', schedule, run }];
 }
 
-export interface ExtractRun
-  extends Pick<ExtractRequest, 'views' | 'withPeople' | 'sinceLast' | 'signal'>,
-    Pick<WriteDeps, 'onRows'> {
-  readonly place: Place;
-  readonly crashPoint?: PassCrashPoint | undefined;
-}
+type ExtractRun = Pick<ExtractRequest, 'views' | 'withPeople' | 'sinceLast' | 'signal'> & Pick<WriteDeps, 'onRows'>;
 
-export async function runExtract(config: ExtractConfig, run: ExtractRun): Promise<ExtractSummary> {
+export async function runExtract(
+  config: ExtractConfig,
+  run: ExtractRun & { readonly place: Place; readonly crashPoint?: PassCrashPoint | undefined },
+): Promise<ExtractSummary> {
   const { place, onRows, crashPoint, signal, ...chosen } = run;
   const known = chosen.withPeople ? [...anonymousViews, ...personalViews] : anonymousViews;
   const unknown = chosen.views?.find((view) => !known.includes(view));
@@ -123,11 +112,8 @@ export async function runExtract(config: ExtractConfig, run: ExtractRun): Promis
   return await extract(
     { store, target, spool: openSpoolOf(), onRows, crashPoint },
     {
-      ...{ ...chosen, anonymousViews, personalViews, version, signal },
-      location: toLocation(place),
-      keep: config.extract.EXTRACT_KEEP,
-      owner: toOwner('extract'),
-      leaseMs: config.sync.LEASE,
+      ...{ ...chosen, anonymousViews, personalViews, version, signal, location: toLocation(place) },
+      ...{ keep: config.extract.EXTRACT_KEEP, owner: toOwner('extract'), leaseMs: config.sync.LEASE },
     },
   );
 }

@@ -33,6 +33,7 @@ export async function downloadFiles(
   request: FilesRequest,
 ): Promise<DownloadSummary> {
   const { retryForMs, signal, onFiles, onStored, whileWaiting = (waiting) => waiting, ...run } = request;
+  const { ATTACHMENT_MAX_BYTES: maxBytes, LEASE: leaseMs, SOURCE_HASH: hash } = config.sync;
   await using blobs = await retry({ retryForMs, signal, onWait: run.onWait }, () =>
     whileWaiting(openBlobsOf(config, store, signal)),
   );
@@ -50,13 +51,8 @@ export async function downloadFiles(
       },
     },
     {
-      concurrency: config.blobs.SOURCE_CONCURRENCY,
-      leaseMs: config.sync.LEASE,
-      maxBytes: config.sync.ATTACHMENT_MAX_BYTES,
-      hash: config.sync.SOURCE_HASH,
-      retryForMs,
-      graceMs,
-      signal,
+      ...{ concurrency: config.blobs.SOURCE_CONCURRENCY, leaseMs, maxBytes, hash },
+      ...{ retryForMs, graceMs, signal },
     },
   );
 }

@@ -1,6 +1,7 @@
 // Composes the candidate side, which is a process of its own: a client per configured account, the prefill steps, the routes, the public
 // port, and what they are limited to. Opens and closes resources; decides nothing about prefills. It writes the rows of prefills only:
 // workers create the schema, learn the accounts, and delete what was not redeemed.
+import { once } from 'node:events';
 import type { Config } from '../config.ts';
 import { SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
 import { version } from '../domain/version.ts';
@@ -16,8 +17,7 @@ import { type RetryOptions, retry } from '../sync/retry.ts';
 import { createWatchdog, type Ending } from '../sync/worker/watchdog.ts';
 import { createPrefillRoutes } from '../web/prefill/routes.ts';
 import { type HttpServer, openServer } from '../web/server.ts';
-import { toOwner } from './actor.ts';
-import { openAnyStore } from './database.ts';
+import { openAnyStore, toOwner } from './database.ts';
 import { openBlobsOf, openSpoolOf } from './storage.ts';
 
 /** Larger than any expected resume. */
@@ -37,6 +37,7 @@ export type PrefillConfig = Config<'database' | 'blobs' | 'prefill' | 'privacy'>
  * process when its event loop stands still.
  */
 export async function runPrefill(config: PrefillConfig, log: Log, ending: Ending, signal: AbortSignal): Promise<void> {
+  requireSites(config);
   await using stack = new AsyncDisposableStack();
   const store = stack.use(await openAnyStore(config, 'prefill'));
   const watchdog = createWatchdog();
@@ -50,15 +51,12 @@ export async function runPrefill(config: PrefillConfig, log: Log, ending: Ending
     await requireKey({ privacy: { loadKeyState: store.prefills.loadPrefillKeyState } });
     return await startPresence(store, toOwner('prefill'));
   });
-  stack.use(presence);
+  const { outdated } = stack.use(presence);
   const server = stack.use(await retry(waiting, () => openPrefillServer(config, store, log, signal)));
   log.info({ prefill: server.url }, 'the public port answers');
-  const ended = AbortSignal.any([signal, presence.outdated]);
-  await new Promise((resolve) => {
-    if (ended.aborted) resolve(null);
-    ended.addEventListener('abort', resolve, { once: true });
-  });
-  presence.outdated.throwIfAborted();
+  const ended = AbortSignal.any([signal, outdated]);
+  if (!ended.aborted) await once(ended, 'abort');
+  outdated.throwIfAborted();
 }
 
 /** While `mayCome`, a schema that this version cannot use is a temporary trouble: a worker may be migrating it. */
@@ -69,6 +67,11 @@ async function requireSchema(store: Store, mayCome: boolean): Promise<void> {
   });
 }
 
+function requireSites({ prefill }: Config<'prefill'>) {
+  if (prefill !== null && prefill.sites.length > 0) return prefill;
+  throw new SettingTrouble('Prefill is off: set AUTH_URL and the settings beside it, as docs/prefill.md says.');
+}
+
 /** Opens the public port with its own blob store client. Closing it closes both; the store stays open. */
 export async function openPrefillServer(
   config: Config<'blobs' | 'prefill'>,
@@ -77,11 +80,8 @@ export async function openPrefillServer(
   signal: AbortSignal,
   now = Date.now,
 ): Promise<HttpServer> {
-  const { blobs: limits, prefill, trustedProxies } = config;
-  if (prefill === null) throw new SettingTrouble('Prefill is off: set AUTH_URL and the other settings of prefill.');
-  if (prefill.sites.length === 0) {
-    throw new SettingTrouble('No account in ADVERTISERS_FILE has prefillKey and prefillReturnUrls.');
-  }
+  const { blobs: limits, trustedProxies } = config;
+  const prefill = requireSites(config);
   await using stack = new AsyncDisposableStack();
   const blobs = stack.use(await openBlobsOf(config, store, signal, 'add'));
   const idleTimeoutMs = Math.min(limits.SOURCE_TIMEOUT, longestRequestMs);
@@ -95,23 +95,16 @@ export async function openPrefillServer(
       if (error instanceof Trouble && error.kind === 'mismatch') continue;
       throw error;
     }
-    const client = createPrefillSource({
-      url,
-      authUrl: prefill.AUTH_URL,
-      clientId: prefill.OAUTH_CLIENT_ID,
+    const source = createPrefillSource({
+      ...{ url, authUrl: prefill.AUTH_URL, clientId: prefill.OAUTH_CLIENT_ID, redirectUri: prefill.OAUTH_REDIRECT_URI },
+      ...{ connections, totalTimeoutMs: longestRequestMs, resumeMaxBytes, userAgent: `intake/${version}` },
       clientSecret: () => prefill.OAUTH_CLIENT_SECRET.current(),
-      redirectUri: prefill.OAUTH_REDIRECT_URI,
-      totalTimeoutMs: longestRequestMs,
-      connections,
-      userAgent: `intake/${version}`,
-      resumeMaxBytes,
     });
-    accounts.set(name, { source: client, returnUrls, bearerToken: () => key.current() });
+    accounts.set(name, { source, returnUrls, bearerToken: () => key.current() });
   }
   const deps: PrefillDeps = {
     ...{ store, blobs, accounts, ttlMs: prefill.PREFILL_TTL },
-    spool: openSpoolOf(),
-    slots: createSlots(callbacksInHand),
+    ...{ spool: openSpoolOf(), slots: createSlots(callbacksInHand) },
     onEnd({ advertiserId, prefillId, outcome, reason, trouble }) {
       const facts = { advertiserId, prefillId, outcome, reason };
       if (trouble === null) log.info(facts, 'prefill ended');

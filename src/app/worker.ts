@@ -19,9 +19,8 @@ import { createWatchdog, type Ending, type Heartbeat, type WatchdogOptions } fro
 import { startWorker, type Worker } from '../sync/worker/worker.ts';
 import { createMetrics } from '../web/admin/metrics.ts';
 import { openAdmin } from '../web/admin/routes.ts';
-import { toOwner } from './actor.ts';
 import { openSources, openWebhooks, totalTimeoutMs } from './clients.ts';
-import { openAnyStore } from './database.ts';
+import { openAnyStore, toOwner } from './database.ts';
 import { createExtractTask } from './extract.ts';
 import { downloadFiles, type FilesRequest } from './files.ts';
 import { createMaintenance, createPrivacyMaintenance } from './maintenance.ts';
@@ -92,33 +91,26 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
     log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the database');
   const owner = toOwner('worker');
-  const presence = await retry({ retryForMs: Number.POSITIVE_INFINITY, signal: run.signal, onWait }, async () => {
-    await store.schema.ensure({ signal: run.signal, onWait });
+  const opened = { signal: run.signal, onWait };
+  const presence = await retry({ ...opened, retryForMs: Number.POSITIVE_INFINITY }, async () => {
+    await store.schema.ensure(opened);
     await requireKey(store);
     return await startPresence(store, owner, run.renewEveryMs);
   });
-  stack.use(presence);
-  const { outdated } = presence;
+  const { outdated } = stack.use(presence);
   const onOutdated = () => log.warn({ err: outdated.reason }, 'schema too new for this version; finishing');
   outdated.addEventListener('abort', onOutdated, { once: true });
   const signal = AbortSignal.any([run.signal, outdated]);
   const accounts = openAccounts(config, store, stack);
   const names = accounts.map(({ name }) => name);
   const troubles = createTroubles(store);
-  stack.use(
-    startDeletion(
-      {
-        store,
-        openBlobs: (until) => openBlobsOf(config, store, until),
-        onTrouble: (err) => {
-          if (err === null) return troubles.clear('deletion', names);
-          log.warn({ err }, 'files not deleted; trying again');
-          troubles.note('deletion', names, toTrouble(err), 0);
-        },
-      },
-      signal,
-    ),
-  );
+  const onTrouble = (err: unknown) => {
+    if (err === null) return troubles.clear('deletion', names);
+    log.warn({ err }, 'files not deleted; trying again');
+    troubles.note('deletion', names, toTrouble(err), 0);
+  };
+  const openBlobs = (until: AbortSignal) => openBlobsOf(config, store, until);
+  stack.use(startDeletion({ store, openBlobs, onTrouble }, signal));
   const stop = new AbortController();
   const taking = takeStore(config, store, log, AbortSignal.any([signal, stop.signal]));
   stack.defer(() => {
@@ -158,10 +150,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
   outdated.throwIfAborted();
 }
 
-/**
- * Takes the store of files, beside everything else: `intake prefill` needs it before the first file is due. A store that belongs to another
- * database is told again by what needs it.
- */
+/** Takes the store of files, beside everything else: `intake prefill` needs it before the first file is due. */
 async function takeStore(config: WorkerConfig, store: Store, log: Log, signal: AbortSignal): Promise<void> {
   const onWait: RetryOptions['onWait'] = (err, waitMs, attempt) =>
     log.warn({ attempt, waitMs: Math.round(waitMs), err }, 'waiting for the store of files');
@@ -192,16 +181,13 @@ function openAccounts(config: WorkerConfig, store: Store, stack: AsyncDisposable
   const sources = stack.use(openSources(config, store, { requestsAtOnce }));
   return config.source.advertisers.map((account) => {
     let heartbeat: Heartbeat | null = null;
-    return {
-      ...{ name: account.name, advertiserId: account.advertiserId },
-      source: sources.open(account, {
-        onListBytes: () => heartbeat?.move(),
-        whileWaiting: (waiting) => heartbeat?.whileWaiting(waiting) ?? waiting,
-      }),
-      watch: (next) => {
-        heartbeat = next;
-      },
+    const onListBytes = () => heartbeat?.move();
+    const whileWaiting = (waiting: Promise<void>) => heartbeat?.whileWaiting(waiting) ?? waiting;
+    const watch = (next: Heartbeat | null) => {
+      heartbeat = next;
     };
+    const { name, advertiserId } = account;
+    return { name, advertiserId, source: sources.open(account, { onListBytes, whileWaiting }), watch };
   });
 }
 

@@ -31,17 +31,15 @@ export const flag = (about: string): Option<boolean> => ({ about, initial: false
 /** A flag `--no-..`: true without it. */
 export const unless = (about: string): Option<boolean> => ({ about, initial: true });
 
-export function option<T = string>(
-  value: string,
-  about: string,
-  parse?: (text: string) => T,
-): Option<NoInfer<T> | undefined> {
-  return { about, value, parse };
-}
+type Parse<T> = (text: string) => T;
 
-export function preset<T = string>(value: string, about: string, initial: T, parse?: (text: string) => T): Option<T> {
+export const option = <T = string>(value: string, about: string, parse?: Parse<T>): Option<NoInfer<T> | undefined> => {
+  return { about, value, parse };
+};
+
+export const preset = <T = string>(value: string, about: string, initial: T, parse?: Parse<T>): Option<T> => {
   return { about, value, parse, initial };
-}
+};
 
 export const advertiser = option('<name>', 'only this account, where several are configured');
 
@@ -70,15 +68,14 @@ export function createProgram(
   context: Context,
   finish: (code: ExitCode) => void,
 ): Command {
+  const lastLine =
+    '\nSettings come from the environment: docs/configuration.md. Results go to stdout, the rest to stderr.';
   const program = new Command('intake')
     .description('Brings every job application from the source into Postgres, and proves that none is missing.')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
-    .addHelpText(
-      'after',
-      '\nSettings come from the environment: docs/configuration.md. Results go to stdout, the rest to stderr.',
-    );
+    .addHelpText('after', lastLine);
   for (const { name, summary, examples, args = [], options = {}, after, run } of definitions) {
     const built = new Command(name)
       .description(summary)

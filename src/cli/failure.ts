@@ -19,18 +19,17 @@ import {
 export const exitCodes = {
   done: 0,
   unexpected: 1,
-  /** Usage or configuration. */
+  /** Also a wrong configuration. */
   usage: 2,
   /** Finished, but some items failed, or coverage of the account is unproven or in doubt. */
   incomplete: 3,
-  /** Credentials refused, or they belong to another advertiser. */
+  /** Also credentials of another advertiser. */
   refused: 4,
-  /** A temporary failure or an interruption: run it again. */
+  /** Also interrupted: run it again. */
   temporary: 5,
   /** Another live process holds the same lane. */
   held: 6,
   schema: 7,
-  /** Stale or unhealthy. */
   unhealthy: 8,
 } as const;
 
@@ -42,25 +41,20 @@ export class Failure extends Error {
   readonly next: string;
   readonly kept: string;
   /** Further members for `--json`. */
-  readonly details: Readonly<Record<string, unknown>>;
+  readonly details: object;
 
-  constructor(
-    exitCode: ExitCode,
-    happened: string,
-    next: string,
-    { kept = unchanged, details = {}, cause }: More = {},
-  ) {
-    super(happened, { cause });
+  constructor(exitCode: ExitCode, happened: string, next: string, more: More = {}) {
+    super(happened, { cause: more.cause });
     this.exitCode = exitCode;
     this.next = next;
-    this.kept = kept;
-    this.details = details;
+    this.kept = more.kept ?? unchanged;
+    this.details = more.details ?? {};
   }
 }
 
 interface More {
   readonly kept?: string;
-  readonly details?: Readonly<Record<string, unknown>>;
+  readonly details?: object;
   readonly cause?: unknown;
 }
 
@@ -112,6 +106,9 @@ const unchanged = 'Nothing was started or changed.';
 const committed = 'Everything committed so far.';
 const again = 'Run the same command again: it continues from there.';
 
+const ownStore =
+  'Correct BLOBS_URL, or mount the folder that it names. If this database takes the place of the owner, stop the owner and run intake adopt-store.';
+
 type Report = readonly [type: new (...args: never[]) => Trouble, ExitCode, next: string, kept?: string];
 
 /** Troubles whose class decides the report. For all others, their kind and their dependency do. */
@@ -122,12 +119,7 @@ const reports: readonly Report[] = [
   [LaneHeld, exitCodes.held, 'Let that process finish, or stop it, then run the same command again.', unchanged],
   [LeaseLost, exitCodes.temporary, again],
   [SweepDropped, exitCodes.temporary, 'Run the same command again: it reads the range from its beginning.'],
-  [
-    WrongStore,
-    exitCodes.usage,
-    'Correct BLOBS_URL, or mount the folder that it names. If this database takes the place of the owner, stop the owner and run intake adopt-store.',
-    'Everything committed so far. Nothing in that store was written or deleted.',
-  ],
+  [WrongStore, exitCodes.usage, ownStore, 'Everything committed so far. Nothing in that store was written or deleted.'],
 ];
 
 const kinds: Record<TroubleKind, readonly [code: ExitCode, next: string]> = {
@@ -137,7 +129,7 @@ const kinds: Record<TroubleKind, readonly [code: ExitCode, next: string]> = {
   missing: [exitCodes.usage, 'Check SOURCE_URL: the address without /v1.'],
   malformed: [
     exitCodes.temporary,
-    'Check SOURCE_URL. If it is right, run the same command again later: the answer did not come from the API.',
+    'Check SOURCE_URL. If it is right, try later: the answer did not come from the API.',
   ],
   mismatch: [exitCodes.refused, 'Check that SOURCE_CREDENTIAL belongs to the configured advertiser.'],
   local: [exitCodes.temporary, 'Check the database, the disk and the storage, then run the same command again.'],

@@ -1,5 +1,6 @@
 // Loads the configuration of a command and opens what it works with: the store and its accounts, and the files where it needs them. Passes in
 // the embedded server: of the production code, only the CLI knows src/dev.
+import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { BlobsUse } from '../app/storage.ts';
 import type { Environment } from '../config/local.ts';
@@ -52,7 +53,6 @@ export async function openKnown<N extends Need = never>(
 ) {
   const needs = ['database', 'accounts', 'privacy', ...more] as const;
   const config: Config<'database' | 'accounts' | 'privacy' | N> = await loadCommandConfig(env, needs, advertiser);
-  const { toActor } = await import('../app/actor.ts');
   const { openStoreOf } = await import('../app/database.ts');
   const crashPoint = createCrashPoint(env.INTAKE_CRASH_AT);
   await using stack = new AsyncDisposableStack();
@@ -66,6 +66,15 @@ export async function openKnown<N extends Need = never>(
   const owned = stack.move();
   const known = { config, store, accounts, advertisers, crashPoint, by: toActor() };
   return { ...known, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** For the audit log, the user of the operating system: no setting that anyone could change. In a container it may have no name. */
+function toActor(): string {
+  try {
+    return `${userInfo().username} on ${hostname()}`;
+  } catch {
+    return `user ${process.getuid?.() ?? 'unknown'} on ${hostname()}`;
+  }
 }
 
 /** The same with the blob store. */

@@ -32,10 +32,7 @@ export async function runProcess(host: NodeJS.Process, definitions = commands): 
 
   const argv = host.argv.slice(2);
   const unreadable = loadSettingsFile(host.env);
-  const code =
-    unreadable === null
-      ? await runCli(argv, definitions, io)
-      : reportFailure(unreadable, io, { json: argv.includes('--json') });
+  const code = unreadable ? reportFailure(unreadable, io, argv) : await runCli(argv, definitions, io);
   host.exitCode = code;
   // A leaked handle must not keep a finished command alive.
   setTimeout(() => host.exit(code), 2_000).unref();
@@ -48,11 +45,8 @@ function loadSettingsFile(env: NodeJS.ProcessEnv): Misuse | null {
     return null;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return null;
-    return new Misuse(
-      `The settings in ${resolve('.env')} cannot be read (${code}).`,
-      'Make it a file that this user may read, or remove it: settings can come from the environment alone.',
-    );
+    const next = 'Make it a file that this user may read, or remove it: settings can come from the environment alone.';
+    return code === 'ENOENT' ? null : new Misuse(`The settings in ${resolve('.env')} cannot be read (${code}).`, next);
   }
 }
 
@@ -70,13 +64,13 @@ export async function runCli(
   host: CliHost,
 ): Promise<ExitCode> {
   const { env, stdout, stderr, signal } = host;
-  const isCommand = (word: string | undefined) => definitions.some(({ name }) => name === word);
   let code: ExitCode = exitCodes.done;
+  const finish = (ended: ExitCode) => {
+    code = ended;
+  };
   try {
     const terminal = createTerminal(stdout, stderr, argv.includes('--json'));
-    const program = createProgram(definitions, version, { env, signal, terminal }, (ended) => {
-      code = ended;
-    });
+    const program = createProgram(definitions, version, { env, signal, terminal }, finish);
     for (const each of [program, ...program.commands]) {
       each.exitOverride().configureOutput({
         writeOut: (text) => void stdout.write(text),
@@ -88,29 +82,26 @@ export async function runCli(
       stderr.write(program.helpInformation());
       return exitCodes.usage;
     }
-    // A misspelt name after `help` gets the same suggestion as a misspelt command.
-    const isLost = argv[0] === 'help' && argv[1] !== undefined && argv[1] !== 'help' && !isCommand(argv[1]);
-    await program.parseAsync(isLost ? argv.slice(1) : argv, { from: 'user' });
+    await program.parseAsync(argv, { from: 'user' });
     return code;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done;
-    return reportFailure(error instanceof CommanderError ? toMisuse(error) : error, host, {
-      command: argv.find(isCommand),
-      json: argv.includes('--json'),
-    });
+    const command = argv.find((word) => definitions.some(({ name }) => name === word));
+    return reportFailure(error instanceof CommanderError ? toMisuse(error) : error, host, argv, command);
   }
 }
 
 function reportFailure(
   error: unknown,
   { env, stdout, stderr, signal }: CliHost,
-  { command, json = false }: { readonly command?: string | undefined; readonly json?: boolean } = {},
+  argv: readonly string[] = [],
+  command?: string,
 ): ExitCode {
   const failure = toFailure(error, signal);
   const { exitCode, message: happened, kept, details } = failure;
   const help = command ? `intake help ${command} shows its options and examples.` : 'intake --help lists the commands.';
   const next = failure.next || help;
-  if (json) stdout.write(`${toJson({ error: { exitCode, happened, kept, next, ...details } })}\n`);
+  if (argv.includes('--json')) stdout.write(`${toJson({ error: { exitCode, happened, kept, next, ...details } })}\n`);
   stderr.write(`${happened}\n  Kept: ${kept}\n  Next: ${next}\n`);
   if (exitCode === exitCodes.unexpected || env.LOG_LEVEL === 'debug') {
     for (let seen: SafeError | undefined = toSafeError(failure.cause ?? failure); seen; seen = seen.cause) {

@@ -18,15 +18,15 @@ export interface Account {
 }
 
 /** The accounts of stored rows. Neither their addresses nor their credentials are needed. */
-export function loadAccounts({ ADVERTISER_ID, ADVERTISERS_FILE }: Values<'source'>, draft: ConfigDraft): Account[] {
-  if (!ADVERTISERS_FILE) return [{ name: 'default', advertiserId: ADVERTISER_ID }];
+export function loadAccounts({ ADVERTISER_ID }: Values<'source'>, draft: ConfigDraft): Account[] {
+  if (draft.accountsFile === '') return [{ name: 'default', advertiserId: ADVERTISER_ID }];
   return loadList(draft).map(({ account }) => account);
 }
 
 /** The accounts with their addresses and credentials. Every problem is reported, not only the first. */
 export function loadAdvertisers(values: Values<'source'>, draft: ConfigDraft) {
   const { SOURCE_URL: url, SOURCE_CREDENTIAL: credential, ADVERTISER_ID: advertiserId } = values;
-  if (!values.ADVERTISERS_FILE) {
+  if (draft.accountsFile === '') {
     requireSet({ SOURCE_URL: url, SOURCE_CREDENTIAL: credential }, draft);
     return url && credential ? [{ name: 'default', url, advertiserId, credential }] : [];
   }
@@ -47,7 +47,7 @@ export function loadSites(
   draft: ConfigDraft,
 ) {
   const { SOURCE_URL: url, ADVERTISER_ID: advertiserId } = values;
-  if (!values.ADVERTISERS_FILE) {
+  if (draft.accountsFile === '') {
     const { key, returnUrls } = single;
     requireSet({ SOURCE_URL: url }, draft);
     return url && key && returnUrls ? [{ name: 'default', url, advertiserId, key, returnUrls }] : [];
@@ -79,7 +79,7 @@ function toAddress(at: string, { url }: ListedAccount, common: string | null, dr
 /** The endpoints, each with the account whose events it gets. No types: every type. The detail says which row a message holds. */
 export function loadWebhooks(values: Values<'webhooks'>, draft: ConfigDraft) {
   const { WEBHOOK_URL: url, WEBHOOK_SECRET: secret, WEBHOOK_ALLOW_PRIVATE: allowPrivate } = values;
-  if (!draft.env.ADVERTISERS_FILE?.trim()) {
+  if (draft.accountsFile === '') {
     const single = { account: 'default', name: 'default', types: null, detail: null };
     return { allowPrivate, accounts: ['default'], endpoints: url && secret ? [{ ...single, url, secret }] : [] };
   }
@@ -95,13 +95,12 @@ export function loadWebhooks(values: Values<'webhooks'>, draft: ConfigDraft) {
   return { allowPrivate, accounts: list.map(({ account }) => account.name), endpoints };
 }
 
-function reportList({ env, report }: ConfigDraft, problem: string) {
-  report('ADVERTISERS_FILE', `${env.ADVERTISERS_FILE?.trim()}: ${problem}`);
+function reportList({ accountsFile, report }: ConfigDraft, problem: string) {
+  report('ADVERTISERS_FILE', `${accountsFile}: ${problem}`);
 }
 
 function loadList(draft: ConfigDraft) {
-  const file = draft.env.ADVERTISERS_FILE?.trim() ?? '';
-  const written = loadJson(file, (problem) => draft.report('ADVERTISERS_FILE', `names ${file}, which ${problem}`));
+  const written = loadJson(draft);
   if (written === undefined) return [];
   const { data = [], error } = accountList.safeParse(written);
   for (const issue of error?.issues ?? []) reportList(draft, `${toPlace(issue.path)} ${issue.message}`);
@@ -182,19 +181,16 @@ const accountList = z
     }
   });
 
-function loadJson(file: string, report: (problem: string) => void): unknown {
-  let text: string;
+function loadJson({ accountsFile, report }: ConfigDraft): unknown {
+  let text: string | undefined;
   try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    return report(explainUnreadable(error));
-  }
-  try {
+    text = readFileSync(accountsFile, 'utf8');
     return JSON.parse(text);
   } catch (error) {
     // The parser's message quotes the text around the mistake, which may be a credential: only the position is taken from it.
-    const place = error instanceof Error ? /line \d+ column \d+/.exec(error.message)?.[0] : undefined;
-    return report(`is not valid JSON${place === undefined ? '' : `, see ${place}`}`);
+    const place = error instanceof Error && /line \d+ column \d+/.exec(error.message)?.[0];
+    const why = text === undefined ? explainUnreadable(error) : `is not valid JSON${place ? `, see ${place}` : ''}`;
+    return report('ADVERTISERS_FILE', `names ${accountsFile}, which ${why}`);
   }
 }
 
@@ -211,7 +207,7 @@ function loadOne<N extends string>(
     reportList(draft, `${at} needs either ${name} or ${name}File`);
     return undefined;
   }
-  const file = from === undefined ? null : resolve(dirname(draft.env.ADVERTISERS_FILE?.trim() ?? ''), from);
+  const file = from === undefined ? null : resolve(dirname(draft.accountsFile), from);
   const place = file === null ? `${at}.${name}` : `${at}.${name}File ${file}`;
   try {
     const secret = file === null ? new Secret(text ?? '') : loadSecret(file);

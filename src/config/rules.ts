@@ -12,6 +12,8 @@ type Report = (name: string, text: string) => void;
 /** The state while problems are collected. */
 export interface ConfigDraft {
   readonly env: Environment;
+  /** ADVERTISERS_FILE; empty for a single account. */
+  readonly accountsFile: string;
   readonly production: boolean;
   /** The folder for state that no setting places elsewhere. */
   readonly home: string;
@@ -33,7 +35,7 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
       if (mode === 'verify-ca' && (root === null || root === 'system')) {
         report(
           name,
-          'has sslmode=verify-ca, which needs a root certificate of your own: name it with sslrootcert, or use sslmode=verify-full',
+          'has sslmode=verify-ca without a root certificate of yours: add sslrootcert, or use sslmode=verify-full',
         );
       }
       if (mode === 'require' && root === 'system') {
@@ -45,18 +47,9 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
       const isNear = host === '' || host.startsWith('/') || isLoopback(host);
       const isEncrypted = mode === null ? root !== null : mode !== 'disable';
       if (production && !isNear && !isEncrypted) {
-        warn(
-          name,
-          'does not require TLS: the password and every application may cross the network in the clear; add sslmode=verify-full',
-        );
+        warn(name, 'does not require TLS: all may cross the network in the clear; add sslmode=verify-full');
       }
     }
-  },
-
-  source({ SOURCE_CREDENTIAL, ADVERTISER_ID, ADVERTISERS_FILE }, { report }) {
-    if (!ADVERTISERS_FILE) return;
-    if (SOURCE_CREDENTIAL) report('SOURCE_CREDENTIAL', forOne);
-    if (ADVERTISER_ID) report('ADVERTISER_ID', forOne);
   },
 
   extract({ EXTRACT_URL, EXTRACT_SCHEDULE }, { report }) {
@@ -72,21 +65,15 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     if (ADMIN_PASSWORD === null && (open || ADMIN_USER)) report('ADMIN_PASSWORD', why);
   },
 
-  prefill({ HOST: _, PORT: __, PREFILL_TTL: ___, ...all }, { env, report }) {
-    const { PREFILL_KEY, PREFILL_RETURN_URLS } = all;
-    const own = env.ADVERTISERS_FILE?.trim() ? { PREFILL_KEY, PREFILL_RETURN_URLS } : {};
-    for (const [name, value] of Object.entries(own)) if (value) report(name, forOne);
-    const group = Object.entries(all).filter(([name]) => !(name in own));
+  prefill({ HOST: _, PORT: __, PREFILL_TTL: ___, ...all }, { accountsFile, report }) {
+    const group = Object.entries(all).filter(([name]) => accountsFile === '' || !ofOneAccount.includes(name));
     const absent = group.filter(([, value]) => value === null);
     if (absent.length === group.length) return;
     for (const [name] of absent) report(name, 'is required, since other prefill settings are set');
   },
 
-  webhooks({ WEBHOOK_URL, WEBHOOK_SECRET }, { env, report }) {
-    if (env.ADVERTISERS_FILE?.trim()) {
-      for (const [name, value] of Object.entries({ WEBHOOK_URL, WEBHOOK_SECRET })) if (value) report(name, forOne);
-      return;
-    }
+  webhooks({ WEBHOOK_URL, WEBHOOK_SECRET }, { accountsFile, report }) {
+    if (accountsFile !== '') return;
     if (WEBHOOK_URL && WEBHOOK_SECRET === null) report('WEBHOOK_SECRET', 'is required, since WEBHOOK_URL is set');
     if (WEBHOOK_SECRET && WEBHOOK_URL === null) report('WEBHOOK_URL', 'is required, since WEBHOOK_SECRET is set');
   },
@@ -102,7 +89,10 @@ export function findShortness(secret: Secret, { production }: ConfigDraft): stri
   return 'must be at least 16 characters long in production: openssl rand -hex 32 makes one';
 }
 
-const forOne = 'and ADVERTISERS_FILE exclude each other: with several accounts it belongs in the file';
+/** What the file says of each account where there are several. */
+export const ofOneAccount: readonly string[] = [
+  ...['SOURCE_CREDENTIAL', 'ADVERTISER_ID', 'PREFILL_KEY', 'PREFILL_RETURN_URLS', 'WEBHOOK_URL', 'WEBHOOK_SECRET'],
+];
 
 /** True for an http address of another machine. */
 export function isPlain(value: unknown): boolean {

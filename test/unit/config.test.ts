@@ -516,7 +516,7 @@ describe('several accounts', () => {
       ['north', 'key-of-north', 'https://north.example.com/'],
       ['south', 'key-of-south', 'https://south.example.com/a'],
     ]);
-    expect(refusedNames({ ...env, ...prefill }, 'prefill')).toEqual(['PREFILL_KEY', 'PREFILL_RETURN_URLS']);
+    expect(refusedNames({ ...env, ...prefill }, 'prefill')).toEqual(['PREFILL_RETURN_URLS', 'PREFILL_KEY']);
     const { SOURCE_CREDENTIAL: _, ...rest } = production;
     expect(refusedNames({ ...rest, ...env, ...client }, 'prefill')).toEqual(['ADVERTISERS_FILE', 'ADVERTISERS_FILE']);
   });

@@ -64,10 +64,7 @@ export const acceptUnreadable = command({
 export const unhalt = command({
   name: 'unhalt',
   summary: 'resume a halted advertiser after you have found the cause',
-  examples: [
-    ['intake unhalt', 'every configured advertiser that is halted'],
-    ['intake unhalt --advertiser acme', 'one of several'],
-  ],
+  examples: [['intake unhalt', 'every configured advertiser that is halted']],
   options: { advertiser },
   async run({ env, terminal }, { advertiser }) {
     const config = await loadCommandConfig(env, ['database', 'accounts', 'privacy'], advertiser);

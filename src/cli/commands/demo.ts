@@ -8,6 +8,7 @@ import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 import { reportOutcomes, showReadProgress } from '../read-report.ts';
 import { loadDevelopment } from './sandbox.ts';
+import { untilEnded } from './serve.ts';
 
 export const demo = command({
   name: 'demo',
@@ -99,17 +100,14 @@ async function keepLive({ signal, terminal }: Context, config: WorkerConfig, toS
   const { runWorker } = await import('../../app/worker.ts');
   const log = await createLog({ level: 'warn', format: 'auto' });
   const tell = (text: string) => terminal.note(`${new Date().toISOString().slice(11, 19)}  ${text}`);
-  try {
-    await runWorker(config, {
-      ...{ log, signal },
-      onOpen: (url) => terminal.note(`The worker's status page: ${url}/\n`),
-      onPass({ added = 0, files }) {
-        if (added > 0) tell(`${added} new, ${toSize()} on the board`);
-        if (files?.stored) tell(formatCount(files.stored, 'file'));
-      },
-    });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
+  const running = runWorker(config, {
+    ...{ log, signal },
+    onOpen: (url) => terminal.note(`The worker's status page: ${url}/\n`),
+    onPass({ added = 0, files }) {
+      if (added > 0) tell(`${added} new, ${toSize()} on the board`);
+      if (files?.stored) tell(formatCount(files.stored, 'file'));
+    },
+  });
+  await untilEnded(running, signal);
   return exitCodes.done;
 }

@@ -10,10 +10,7 @@ import { toPrintable } from '../terminal.ts';
 export const doctor = command({
   name: 'doctor',
   summary: 'check configuration, database, schema, clock, storage and credentials; show what was learned of the source',
-  examples: [
-    ['intake doctor', 'every check, one line each'],
-    ['intake doctor --json', 'the same for a program'],
-  ],
+  examples: [['intake doctor', 'every check, one line each']],
   options: { advertiser },
   async run({ env, signal, terminal }, { advertiser }) {
     const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill', 'webhooks'] as const;

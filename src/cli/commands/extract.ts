@@ -22,7 +22,6 @@ export const extract = command({
   examples: [
     ['intake extract --to s3://analytics/intake', 'all views that name nobody, whole'],
     ['intake extract --to file:/data/intake --since-last', 'write only what has changed since the last snapshot there'],
-    ['intake extract --to file:/data/intake --views applications_anonymous,jobs', 'only these views'],
     ['intake extract --to s3://hr/intake --with-people', "also people's columns, in files of their own"],
   ],
   options: {

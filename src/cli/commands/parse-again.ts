@@ -59,7 +59,7 @@ async function reveal(context: Context, advertiser: string | undefined, id: stri
 async function replayAll(context: Context, advertiser: string | undefined) {
   const { signal, terminal } = context;
   await using app = await openKnown(context, 'quarantine', advertiser, 'sync');
-  const { toOwner } = await import('../../app/actor.ts');
+  const { toOwner } = await import('../../app/database.ts');
   const source = await import('../../source/parse/list.ts');
   const { requireKey } = await import('../../sync/privacy/erase.ts');
   const { replay } = await import('../../sync/read/replay-quarantine.ts');

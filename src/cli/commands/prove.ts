@@ -20,16 +20,13 @@ export const prove = command({
     ['intake prove --at 2026-07-31', 'the same for everything submitted until the end of that day'],
     ['intake prove --export proof.ndjson', 'every question and answer behind it, as docs/proof-format.md describes'],
     ['intake prove --check', 'check it with examples/check-proof.ts, which shares no code with Intake'],
-    ['intake prove --check proof.ndjson', 'check a file'],
   ],
   options: {
     export: option('<file>', 'write the evidence of one account; readable by you only'),
     check: option<string | true>('[file]', 'check a file, or the evidence stored now'),
-    at: option(
-      '<date>',
-      'a day (2026-07-31, until its end at +10:00) or a time with its zone',
-      (text) => new Date(Number(toSeconds('--at', text, 'end')) * 1_000),
-    ),
+    at: option('<date>', 'a day (2026-07-31, until its end at +10:00) or a time with its zone', (text) => {
+      return new Date(Number(toSeconds('--at', text, 'end')) * 1_000);
+    }),
     advertiser,
   },
   after: 'Exits with 3 where completeness is unproven or in doubt, and where the checker rejects the proof.',
@@ -109,20 +106,15 @@ function toFileFailure(error: unknown, file: string): unknown {
 
 type Findings = readonly { readonly worth: string; readonly reason: string }[];
 
-/** The checker's report on a file, as far as people are shown it. */
+/** The checker's report on a file, as far as people are shown it; `supported` if no certificate claims more than its lines support. */
 interface CheckReport {
   readonly verdict: 'forged' | 'unproven' | 'assumed' | 'proven';
   readonly risk: Conclusion['risk'];
-  /** True if no certificate claims more than its lines support. */
   readonly supported: boolean;
   readonly sweeps: readonly string[];
-  readonly certificates: readonly {
-    readonly ids: string;
-    readonly completeThrough: string;
-    readonly says: string;
-    readonly supports: string;
+  readonly certificates: readonly (Readonly<Record<'ids' | 'completeThrough' | 'says' | 'supports', string>> & {
     readonly findings: Findings;
-  }[];
+  })[];
   readonly findings: Findings;
 }
 

@@ -22,7 +22,6 @@ export const retry = command({
   summary: 'make waiting, given up, missing and rejected downloads due now, or continue a webhook',
   examples: [
     ['intake retry', 'all of them'],
-    ['intake retry --state given_up', 'those that were given up'],
     ['intake retry --application 120045 --kind resume', 'one file'],
     ['intake retry --webhook ats', 'no file: deliver the next event to this endpoint now'],
   ],
@@ -115,12 +114,9 @@ async function ping({ env, terminal }: Context, name: string) {
   const { openWebhook } = await import('../../app/clients.ts');
   await using client = openWebhook(endpoint, config);
   const answer = await client.send(toPing(name, new Date()));
-  const delivered = isDelivered(answer);
-  const words = describeAnswer(answer);
-  terminal.result({ webhook: name, delivered, status: answer.status, answer: words }, () =>
-    delivered
-      ? `Webhook ${name} took the ping: ${words}.`
-      : `Webhook ${name} did not take the ping: ${words}. No event was sent.`,
-  );
+  const [delivered, words] = [isDelivered(answer), describeAnswer(answer)];
+  const took = delivered ? 'took' : 'did not take';
+  const result = { webhook: name, delivered, status: answer.status, answer: words };
+  terminal.result(result, () => `Webhook ${name} ${took} the ping: ${words}.`);
   return delivered ? exitCodes.done : exitCodes.incomplete;
 }

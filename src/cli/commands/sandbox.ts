@@ -22,7 +22,6 @@ export const sandbox = command({
   summary: 'run a sandbox job board that implements the API, to try Intake without an account',
   examples: [
     ['intake sandbox', '500 applications on a free port; prints the settings to paste'],
-    ['intake sandbox --applications 20000 --port 4010', 'more applications, on a fixed port'],
     ['intake sandbox --live 30', 'thirty people apply every minute'],
   ],
   options,

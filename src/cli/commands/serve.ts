@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import { command } from '../command.ts';
-import { exitCodes, Misuse } from '../failure.ts';
+import { exitCodes } from '../failure.ts';
 import { createCrashPoint, loadCommandConfig } from '../open.ts';
 
 /** The worker finishes or releases everything this long after a signal; what it does not release expires. Supervisors wait 25 s or more. */
@@ -40,10 +40,6 @@ export const prefill = command({
   examples: [['intake prefill', 'listens on HOST and PORT; a worker runs beside it']],
   async run({ env, signal, terminal }) {
     const config = await loadCommandConfig(env, ['database', 'privacy', 'blobs', 'prefill']);
-    if (config.prefill === null) {
-      const next = 'Set AUTH_URL and the settings beside it: docs/prefill.md.';
-      throw new Misuse('Prefill is off: none of its settings is set.', next);
-    }
     const log = await openLog(config);
     const { runPrefill } = await import('../../app/prefill.ts');
     const end = await untilEnded(runPrefill(config, log, { exitCode: exitCodes.unhealthy }, signal), signal);
@@ -60,7 +56,7 @@ async function openLog({ log: options, warnings }: Config<never>) {
 }
 
 /** Stopped while it still waited for its database: nothing was started, nothing has to be released. */
-async function untilEnded(running: Promise<void>, signal: AbortSignal): Promise<'ended'> {
+export async function untilEnded(running: Promise<void>, signal: AbortSignal): Promise<'ended'> {
   await running.catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });

@@ -20,7 +20,6 @@ export const status = command({
       'for cron jobs: exits with 8 when reading has stopped, or the proof is missing or too old',
     ],
     ['intake status --watch', 'the same, redrawn every two seconds until Ctrl-C'],
-    ['intake status --json', 'for a program; with --watch one object per line'],
   ],
   options: { check: flag('exit with 8 when a problem is urgent'), watch: flag('redraw every two seconds') },
   async run({ env, signal, terminal }, { check, watch }) {

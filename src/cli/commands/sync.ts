@@ -16,7 +16,6 @@ export const sync = command({
     ['intake sync', 'what is new since the last sync; the first one reads everything'],
     ['intake sync --recheck', 'read everything again: changes, late arrivals, withdrawals'],
     ['intake sync --no-files', 'applications only; their files stay queued for later'],
-    ['intake sync --advertiser acme --json', 'one of several accounts, for a script'],
   ],
   options: { recheck: flag('read everything again'), files: unless('leave downloads queued'), advertiser },
   async run(context, { recheck, files, advertiser }) {

@@ -11,7 +11,6 @@ export const verify = command({
   summary: 'compare rows with stored objects and their bytes; queue damaged files again',
   examples: [
     ['intake verify', 'every row and object, and the 1 % of the bytes that was read longest ago'],
-    ['intake verify --sample 10', 'the 10 % of the bytes that was read longest ago'],
     ['intake verify --full', 'the bytes of every file, and the counts of the status'],
     ['intake verify --collect', 'also delete unreferenced objects, even if they are more than 2 %'],
   ],
