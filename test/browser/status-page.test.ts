@@ -70,10 +70,7 @@ describe('the status page', () => {
       `UPDATE intake.attachments SET state = 'given_up', reason = 'eight tries' WHERE application_id % 400 = 7`,
     );
     await using admin = await openTestAdmin(database);
-    const { page, complaints } = await openPage(browser, {
-      viewport: wide,
-      colorScheme: 'dark',
-    });
+    const { page, complaints } = await openPage(browser, { viewport: wide, colorScheme: 'dark' });
     await page.goto(admin.url);
     expect(await page.title()).toBe('Needs attention · Intake');
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toMatch(/^One problem needs attention now;/);

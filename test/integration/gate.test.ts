@@ -449,9 +449,7 @@ test('intake erase --and-future is refused for a single application, and says wh
   });
   const help = (await callIntake(['erase', '--help'], env)).stdout.replace(/\s+/g, ' ');
   expect(help).toContain('Without it, new ones are stored');
-  expect(await callIntake(['erase', '--email', zelda.email, '--and-future', '--yes'], env)).toMatchObject({
-    code: 0,
-  });
+  expect(await callIntake(['erase', '--email', zelda.email, '--and-future', '--yes'], env)).toMatchObject({ code: 0 });
   expect(await database.query(`SELECT count(*)::int AS n FROM intake.erasures WHERE future`)).toEqual([{ n: 1 }]);
   const tombstones = await database.query<{ text: string }>(`SELECT e::text AS text FROM intake.erasures e`);
   expect(tombstones.map(({ text }) => text).join()).not.toMatch(/zelda|seeker/i);

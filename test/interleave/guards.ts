@@ -126,9 +126,7 @@ export const guards: readonly Guard[] = [
     'replaced',
     'the download of a replaced file leaves the queue',
     /(?<=DELETE FROM intake\.downloads d USING \(SELECT f.*WHERE) d\.advertiser_id = \$1/s,
-    {
-      by: ' false AND d.advertiser_id = $1',
-    },
+    { by: ' false AND d.advertiser_id = $1' },
   ),
   guard(
     'rehashed',
@@ -222,9 +220,7 @@ export const guards: readonly Guard[] = [
     'orphan-late',
     'the confirmation asks whether its token has expired',
     / AND \(b\.state = 'infected' OR .*?'\)\)/s,
-    {
-      at: 'delete9.time1.fetch4.delete1',
-    },
+    { at: 'delete9.time1.fetch4.delete1' },
   ),
   guard('drop-infected', 'dropped bytes take the token of a delete', /delete_token = gen_random_uuid\(\)/, {
     by: 'delete_token = coalesce(b.delete_token, gen_random_uuid())',
@@ -527,9 +523,7 @@ export const guards: readonly Guard[] = [
   repetition('flagged-twice', 'a completion is repeated after a deadlock', 'resume', {
     at: 'letter5.flag26.letter2.resume3.flag1',
   }),
-  repetition('infected', 'an announcement is repeated after a deadlock', 'fetch', {
-    at: 'fetch2.page22.fetch1.page1',
-  }),
+  repetition('infected', 'an announcement is repeated after a deadlock', 'fetch', { at: 'fetch2.page22.fetch1.page1' }),
   repetition('erase-release', 'an erasure is repeated after a deadlock', 'erase'),
   repetition('recalled-twice', 'a recall is repeated after a deadlock', 'recall'),
   repetition('lost-twice', 'a loss is recorded again after a deadlock', 'verify'),

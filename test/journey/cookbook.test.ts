@@ -22,10 +22,7 @@ type Cell = string | number | null;
 type Rows = readonly (readonly Cell[])[];
 
 const day = 86_400_000;
-const calendar = new Intl.DateTimeFormat('en-CA', {
-  timeZone: 'Australia/Brisbane',
-  dateStyle: 'short',
-});
+const calendar = new Intl.DateTimeFormat('en-CA', { timeZone: 'Australia/Brisbane', dateStyle: 'short' });
 const clock = new Intl.DateTimeFormat('en-AU', { timeZone: 'Australia/Brisbane', hour: '2-digit', hourCycle: 'h23' });
 
 const toDay = (at: number) => calendar.format(at);

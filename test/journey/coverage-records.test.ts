@@ -48,10 +48,7 @@ describe('what was learned of the pages', { tags: ['slow'] }, () => {
   });
 
   test('is nothing where the list was read by date', async ({ openSite }) => {
-    const { database, intake } = await openSite({
-      applications: 90,
-      choices: { pageCap: 30, order: 'ascending' },
-    });
+    const { database, intake } = await openSite({ applications: 90, choices: { pageCap: 30, order: 'ascending' } });
     await intake('sync --no-files', { SYNC_START: '2000-01-01' });
     expect(await loadLearned(database)).toEqual({});
   });

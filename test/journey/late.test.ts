@@ -61,10 +61,7 @@ test('an application that is gone is absent, then missing, and back', { tags: ['
     FROM intake.applications WHERE application_id = $1`,
       [gone],
     );
-  expect((await recheck()).at(-1)).toMatchObject({
-    certificate: 'proven',
-    absent: 1,
-  });
+  expect((await recheck()).at(-1)).toMatchObject({ certificate: 'proven', absent: 1 });
   expect(await state()).toEqual([{ absent: true, missing: false }]);
   await recheck();
   expect(await state()).toEqual([{ absent: true, missing: false }]);

@@ -53,9 +53,7 @@ describe('a person who is erased', () => {
     }
     const backfilled = await intake('backfill --json');
     keep('backfill', backfilled);
-    expect(toResult(backfilled)).toMatchObject({
-      advertisers: [{ certificate: 'proven', added: 0, changed: 0 }],
-    });
+    expect(toResult(backfilled)).toMatchObject({ advertisers: [{ certificate: 'proven', added: 0, changed: 0 }] });
     expect(await findTraces({ database, folders: [folder], words: zeldaWords, texts })).toEqual([]);
     expect(readdirSync(temporary, { recursive: true, withFileTypes: true }).filter((one) => one.isFile())).toEqual([]);
     expect(await database.query(`SELECT count(*)::int AS n FROM intake.applications WHERE erased_at IS NULL`)).toEqual([

@@ -131,11 +131,7 @@ export function sweepBy(answerTo: (question: Question) => Answer, memory: Memory
     if ('purpose' in next) {
       memory.now += options.pauseMs ?? 100;
       requests++;
-      inFlight.push({
-        question: next,
-        reply: answerTo(next),
-        sentAt: memory.now,
-      });
+      inFlight.push({ question: next, reply: answerTo(next), sentAt: memory.now });
       continue;
     }
     if (random.chance(options.crashes ?? 0)) {

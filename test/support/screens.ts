@@ -173,10 +173,7 @@ export function renderScreensXml(screens: readonly Screen[], pick: Pick): string
               question.answers.map((answer) =>
                 element(
                   'answer',
-                  attributes({
-                    id: answer.id,
-                    selected: answer.selected ? pick('True', 'true') : pick(null, 'False'),
-                  }),
+                  attributes({ id: answer.id, selected: answer.selected ? pick('True', 'true') : pick(null, 'False') }),
                   answer.text === '' ? [] : [toXmlText(answer.text, pick)],
                 ),
               ),

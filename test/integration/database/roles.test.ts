@@ -131,9 +131,7 @@ describe('the roles that intake grants makes', () => {
     const sought = { by: 'application', applicationId } as const;
     expect(
       await beginErasure(db, createSecretKey(Buffer.from('key')), { advertiserId, sought, by: 'test' }),
-    ).toMatchObject({
-      counts: { applications: 1 },
-    });
+    ).toMatchObject({ counts: { applications: 1 } });
     const [{ job_seeker_id: jobSeekerId = '' } = {}] = await db.query<{ job_seeker_id: string }>(
       `SELECT job_seeker_id FROM intake.applications WHERE email IS NOT NULL AND job_seeker_id IS NOT NULL LIMIT 1`,
     );

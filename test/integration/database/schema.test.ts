@@ -96,10 +96,7 @@ describe('migrations', () => {
     await using db = openDatabase({ url: broken.url, role: 'test' });
     await expect(
       ensureSchema(db, { directUrl: broken.url, signal: AbortSignal.timeout(600_000) }),
-    ).rejects.toMatchObject({
-      name: 'SchemaTrouble',
-      next: expect.stringContaining('intake migrate'),
-    });
+    ).rejects.toMatchObject({ name: 'SchemaTrouble', next: expect.stringContaining('intake migrate') });
     expect(
       await broken.query(
         `SELECT relname FROM pg_class WHERE relnamespace = 'intake'::regnamespace AND relkind = 'r' ORDER BY 1`,
@@ -345,10 +342,7 @@ describe('migrations', () => {
     await using db = openDatabase({ url: newer.url, role: 'test' });
     await expect(
       ensureSchema(db, { directUrl: newer.url, signal: AbortSignal.timeout(600_000) }),
-    ).rejects.toMatchObject({
-      name: 'SchemaTrouble',
-      message: expect.stringContaining('newer version'),
-    });
+    ).rejects.toMatchObject({ name: 'SchemaTrouble', message: expect.stringContaining('newer version') });
   });
 });
 

@@ -212,11 +212,7 @@ describe('a Hash that stays while the file is replaced', () => {
     expect(await intake.file()).toMatchObject({ state: 'pending', version: 2 });
     await intake.runDownloads();
     const [truth] = [...intake.board.truth()];
-    expect(await intake.file()).toMatchObject({
-      state: 'stored',
-      version: 2,
-      sha256: truth?.attachments[0]?.sha256,
-    });
+    expect(await intake.file()).toMatchObject({ state: 'stored', version: 2, sha256: truth?.attachments[0]?.sha256 });
     expect(await database.query(`SELECT version, state, sha256 FROM intake.attachment_versions`)).toEqual([
       { version: 1, state: 'stored', sha256: first.sha256 },
     ]);

@@ -290,11 +290,7 @@ for (const place of await loadBlobPlaces()) {
           time,
           owners: owns.filter(Boolean).length,
           together: owns[0] === owns[1] && owns[2] === owns[3],
-        }).toEqual({
-          time,
-          owners: 2,
-          together: true,
-        });
+        }).toEqual({ time, owners: 2, together: true });
       }
     });
 

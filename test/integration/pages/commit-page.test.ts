@@ -115,10 +115,7 @@ describe('a page', () => {
 
   test('is written with its cursor or not at all', async ({ db, live }) => {
     const failing = aPage(live, [anApplication(1)], {
-      progress: {
-        cursor: 1n,
-        added: [{ low: 5n, high: null, state: 'no such state' as never, evidence: '{}' }],
-      },
+      progress: { cursor: 1n, added: [{ low: 5n, high: null, state: 'no such state' as never, evidence: '{}' }] },
     });
     await expect(commitPage(db, key, failing)).rejects.toThrow();
     for (const table of ['applications', 'attachments', 'downloads', 'events', 'sweeps', 'gaps', 'cursors']) {

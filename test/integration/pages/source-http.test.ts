@@ -304,9 +304,7 @@ describe('size', () => {
   test('L14: a list beyond the limit is abandoned, its first ids told', async () => {
     const { source } = await open(
       endless('{"JobApplications":{"AdvertiserID":7,"JobApplicationsList":[', (index) => `{"ID":${index}},`),
-      {
-        listMaxBytes: 100_000,
-      },
+      { listMaxBytes: 100_000 },
     );
     const answer = await source.list({}, never);
     expect(answer).toMatchObject({ kind: 'overflow', bytes: 100_000 });
@@ -415,11 +413,7 @@ describe('a source that is not there', () => {
 
   test('TLS that fails is unreachable, with no downgrade', async () => {
     const { source, url, requests } = await open(ok);
-    await using secure = openOwnSource({
-      url: url.replace('http:', 'https:'),
-      credential: secret,
-      retryDelayMs: 10,
-    });
+    await using secure = openOwnSource({ url: url.replace('http:', 'https:'), credential: secret, retryDelayMs: 10 });
     expect(await troubleOf(secure.list({}, never))).toMatchObject({ kind: 'unreachable' });
     expect(requests).toHaveLength(0);
     expect(ids(await source.list({}, never))).toEqual([1n, 2n]);

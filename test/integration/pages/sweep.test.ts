@@ -57,9 +57,7 @@ test('a certificate ends where its sweep began, less twice the delay', { tags: [
 
 test.for(['day', 'fortnight'] as const)(
   'a first sweep that stopped early is continued before the recheck of a %s',
-  {
-    tags: ['slow'],
-  },
+  { tags: ['slow'] },
   async (name, { database }) => {
     const choices = { pageCap: 20, order: 'descending' } as const;
     await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 120, choices });

@@ -51,10 +51,7 @@ function createOrphanOf(stage: Stage, isLate: boolean): Situation {
       const files = await openQueued(stage, [1]);
       await addBlob(files, `intended_at = now() - interval '2 days'`);
       return {
-        programs: {
-          delete: deleteOrphans(files, isLate),
-          fetch: fetch(files),
-        },
+        programs: { delete: deleteOrphans(files, isLate), fetch: fetch(files) },
         // If a stalled process deletes late and dies before it checks, only the nightly verify finds the loss. So it may not die here.
         mortal: isLate ? ['fetch'] : ['delete', 'fetch'],
         lapses,
@@ -335,10 +332,7 @@ export const deletionScenarios = {
         sha256,
       ]);
       const claimed = await claimAll(files);
-      const lost = {
-        claim: { ...claimed(1), token: crypto.randomUUID() },
-        uploadedAt: new Date(Date.UTC(2026, 0, 1)),
-      };
+      const lost = { claim: { ...claimed(1), token: crypto.randomUUID() }, uploadedAt: new Date(Date.UTC(2026, 0, 1)) };
       return {
         programs: {
           lost: (actor) => stage.store(actor.name).blobs.markFetched(lost, hash('sha256', 'other bytes')),

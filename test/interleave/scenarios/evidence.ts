@@ -140,10 +140,7 @@ export const evidenceScenarios = {
           for (const [first = '', ...lines] of loaded) {
             const certificates: { sweep: string; last: string }[] = JSON.parse(first).certificates;
             const last = lines.findLast((text) => text.startsWith('{"n":')) ?? '';
-            const named = certificates.map((one) => ({
-              sweepId: BigInt(one.sweep),
-              last: one.last,
-            }));
+            const named = certificates.map((one) => ({ sweepId: BigInt(one.sweep), last: one.last }));
             checkLoaded(named, () => sha256(last));
           }
           await checkErased(stage, advertiserId);

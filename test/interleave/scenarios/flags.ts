@@ -159,11 +159,7 @@ export const flagScenarios = {
       const claimed = await claimAll(files);
       files.objects.clear();
       return {
-        programs: {
-          run: complete(stage, claimed(1)),
-          verify: verify(files),
-          replace: read(shown(1, { day: 2 }), 3n),
-        },
+        programs: { run: complete(stage, claimed(1)), verify: verify(files), replace: read(shown(1, { day: 2 }), 3n) },
         async check(outcome) {
           if (!isStoredAfterLoss(outcome)) await checkStored(files);
           await checks(files, checkQueue, checkEvents)();

@@ -65,10 +65,7 @@ export const privacyScenarios = {
       const { advertiserId, lease } = await openPerson(stage);
       const page = aPage(lease, [anApplication(1, { email, lastName: 'Other' })], { advertiserId });
       return {
-        programs: {
-          page: commit(stage, page),
-          erase: eraseFirst(stage, advertiserId),
-        },
+        programs: { page: commit(stage, page), erase: eraseFirst(stage, advertiserId) },
         mortal: ['page'],
         check: () => checkErased(stage, advertiserId),
       };

@@ -151,10 +151,7 @@ describe('files at the command line', () => {
     const absent = await intake('sync');
     expect(absent).toMatchObject({ code: 0, stdout: expect.stringContaining('2 not at the source yet') });
     board.clearFaults();
-    expect(await intake('retry')).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining('2 downloads are due'),
-    });
+    expect(await intake('retry')).toMatchObject({ code: 0, stdout: expect.stringContaining('2 downloads are due') });
     const failed = await intake('sync');
     expect(failed).toMatchObject({ code: 3, stdout: expect.stringContaining('1 rejected') });
     const status = await intake('status');
