@@ -1,17 +1,17 @@
 // Runs the contract of all blob stores against every S3 store that this machine can start.
 //   npx node test/real/main.ts                  all of them
 //   npx node test/real/main.ts --only swift     only stores whose name contains this
-// S3_TEST_ENDPOINT names your own store. A line that starts with `none` names a store that is not available, and why. Exits with 1 when a
-// test failed or none ran. docs/compatibility.md keeps the results.
+// A line that starts with `none` names a store that is not available, and why. Exits with 1 when a test failed or none ran.
+// docs/compatibility.md keeps the results, and says how to run the contract on a store of your own.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
-import { findStores, type StoreChoice } from './stores.ts';
+import { type StoreChoice, stores } from './stores.ts';
 
 const { values: options } = parseArgs({ options: { only: { type: 'string', default: '' } } });
 const codes: unknown[] = [];
-for (const choice of findStores(process.env)) {
+for (const choice of stores) {
   if (!choice.name.toLowerCase().includes(options.only.toLowerCase())) continue;
   process.stdout.write(`${choice.absent === null ? 'run' : 'none'} ${choice.name} ${choice.absent ?? ''}\n`);
   if (choice.absent === null) codes.push(await runContract(choice));

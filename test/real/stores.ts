@@ -25,56 +25,23 @@ export interface StoreChoice {
   readonly open: () => Promise<RealStore>;
 }
 
-export function findStores(env: NodeJS.ProcessEnv): StoreChoice[] {
-  const { S3_TEST_ENDPOINT: endpoint } = env;
-  return [
-    {
-      name: toName('Ceph radosgw', 'radosgw'),
-      absent: lacking('radosgw', 'ceph-mon', 'ceph-osd', 'ceph-mgr', 'ceph', 'curl'),
-      conditionalPut: 'honoured',
-      open: () => openScripted('radosgw.sh', 2, 'intake', (user) => user),
-    },
-    {
-      name: toName('OpenStack Swift', 'swift-proxy-server'),
-      absent: lacking(
-        'swift-proxy-server',
-        'swift-account-server',
-        'swift-container-server',
-        'swift-object-server',
-        'memcached',
-        'curl',
-      ),
-      conditionalPut: 'ignored',
-      open: () => openScripted('swift.sh', 5, 'intake', (user) => `intake:${user}`),
-    },
-    {
-      name: 'S3_TEST_ENDPOINT',
-      absent: endpoint === undefined ? 'S3_TEST_ENDPOINT is not set' : null,
-      conditionalPut: env.S3_TEST_CONDITIONAL_PUT === 'ignored' ? 'ignored' : 'honoured',
-      open: async () => ({
-        endpoint: endpoint ?? '',
-        bucket: env.S3_TEST_BUCKET ?? 'intake-test',
-        region: env.S3_TEST_REGION ?? 'us-east-1',
-        accessKeyId: env.AWS_ACCESS_KEY_ID ?? '',
-        secretAccessKey: env.AWS_SECRET_ACCESS_KEY ?? '',
-        async [Symbol.asyncDispose]() {},
-      }),
-    },
-  ];
-}
-
-/** Adds the version, if the package database knows it. */
-function toName(name: string, program: string): string {
-  try {
-    const owner = execFileSync('dpkg', ['-S', `/usr/bin/${program}`], { encoding: 'utf8', stdio: 'pipe' }).split(
-      ':',
-    )[0];
-    const version = execFileSync('dpkg-query', ['-W', '-f', `\${Version}`, owner ?? ''], { encoding: 'utf8' });
-    return `${name} ${version}`;
-  } catch {
-    return name;
-  }
-}
+export const stores: readonly StoreChoice[] = [
+  {
+    name: 'Ceph radosgw',
+    absent: lacking('radosgw', 'ceph-mon', 'ceph-osd', 'ceph-mgr', 'ceph', 'curl'),
+    conditionalPut: 'honoured',
+    open: () => openScripted('radosgw.sh', 2, 'intake', (user) => user),
+  },
+  {
+    name: 'OpenStack Swift',
+    absent: lacking(
+      ...['proxy', 'account', 'container', 'object'].map((part) => `swift-${part}-server`),
+      ...['memcached', 'curl'],
+    ),
+    conditionalPut: 'ignored',
+    open: () => openScripted('swift.sh', 5, 'intake', (user) => `intake:${user}`),
+  },
+];
 
 function lacking(...programs: string[]): string | null {
   const absent = programs.filter((program) => {

@@ -9,13 +9,5 @@ export function testFirst<Case>(cases: readonly Case[]) {
   };
 }
 
-export interface DrawsOf {
-  readonly runs: number;
-  readonly tags: string[];
-}
-
-/** The two tests of a property: a fifth of its random cases in `npm test`, all of them in `npm run test:all`. */
-export const drawsOf = (runs: number): readonly DrawsOf[] => [
-  { runs: Math.ceil(runs / 5), tags: [] },
-  { runs, tags: ['slow'] },
-];
+/** How many random cases a property is tested with: a fifth of them in `npm test`. */
+export const drawsOf = (runs: number): number => (process.env.TEST_DRAWS === 'all' ? runs : Math.ceil(runs / 5));

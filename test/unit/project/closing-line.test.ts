@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { toVitestArgs } from '../../support/suite/run.ts';
+import { toVitestCall } from '../../support/suite/run.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'closing-line-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -77,6 +77,7 @@ it.each<[string[], string[]]>([
     ['-t', 'a part of a name'],
   ],
 ])('npm test with %j leaves out the slow tests only where nothing is chosen', (given, expected) => {
-  const args = toVitestArgs(given);
+  const { args, draws } = toVitestCall(given);
+  expect(draws).toBe(expected.includes('--tagsFilter=!slow') ? 'some' : 'all');
   expect(args.filter((arg) => !/^--(?:reporter|config)|^run$|vitest\.config/.test(arg))).toEqual(expected);
 });

@@ -102,25 +102,23 @@ function toBodies(applications: readonly Members[]): { json: string; xml: string
 }
 
 describe('for every list', () => {
-  for (const { runs, tags } of drawsOf(300)) {
-    test(`JSON and XML give the same applications, facts, hashes and raw objects (${runs} draws)`, { tags }, () => {
-      fc.assert(
-        fc.property(fc.array(application, { maxLength: 4 }), (applications) => {
-          const bodies = toBodies(applications);
-          const [json, xml] = [parsePage(bodies.json), parsePage(bodies.xml)];
-          const facts = (page: typeof json) => page.applications.map(({ raw: _, ...rest }) => rest);
-          expect(facts(xml)).toEqual(facts(json));
-          expect(xml.ids).toEqual(json.ids);
-          expect(xml.echo).toEqual(json.echo);
-          // Members that are known lie in raw in the same form.
-          const known = toBodies(applications.map(({ Extra: _a, ExtraList: _b, ExtraObject: _c, ...rest }) => rest));
-          const [raw, twin] = [known.json, known.xml].map((body) => parsePage(body).applications.map((one) => one.raw));
-          expect(twin?.map((text) => JSON.parse(text))).toEqual(raw?.map((text) => JSON.parse(text)));
-        }),
-        { numRuns: runs },
-      );
-    });
-  }
+  test('JSON and XML give the same applications, facts, hashes and raw objects', () => {
+    fc.assert(
+      fc.property(fc.array(application, { maxLength: 4 }), (applications) => {
+        const bodies = toBodies(applications);
+        const [json, xml] = [parsePage(bodies.json), parsePage(bodies.xml)];
+        const facts = (page: typeof json) => page.applications.map(({ raw: _, ...rest }) => rest);
+        expect(facts(xml)).toEqual(facts(json));
+        expect(xml.ids).toEqual(json.ids);
+        expect(xml.echo).toEqual(json.echo);
+        // Members that are known lie in raw in the same form.
+        const known = toBodies(applications.map(({ Extra: _a, ExtraList: _b, ExtraObject: _c, ...rest }) => rest));
+        const [raw, twin] = [known.json, known.xml].map((body) => parsePage(body).applications.map((one) => one.raw));
+        expect(twin?.map((text) => JSON.parse(text))).toEqual(raw?.map((text) => JSON.parse(text)));
+      }),
+      { numRuns: drawsOf(300) },
+    );
+  });
 
   test('a changed fact changes the hash, null for absent does not', () => {
     fc.assert(
@@ -136,22 +134,20 @@ describe('for every list', () => {
     );
   });
 
-  for (const { runs, tags } of drawsOf(6)) {
-    test(`no proper prefix of a body is read (${runs} draws)`, { tags }, () => {
-      fc.assert(
-        fc.property(fc.array(application, { minLength: 1, maxLength: 2 }), (applications) => {
-          for (const body of Object.values(toBodies(applications))) {
-            parsePage(body);
-            for (let length = 1; length < body.length; length++) {
-              const prefix = body.slice(0, length);
-              expect(() => parsePage(prefix), `${length} of ${body.length}`).toThrow(Trouble);
-            }
+  test('no proper prefix of a body is read', () => {
+    fc.assert(
+      fc.property(fc.array(application, { minLength: 1, maxLength: 2 }), (applications) => {
+        for (const body of Object.values(toBodies(applications))) {
+          parsePage(body);
+          for (let length = 1; length < body.length; length++) {
+            const prefix = body.slice(0, length);
+            expect(() => parsePage(prefix), `${length} of ${body.length}`).toThrow(Trouble);
           }
-        }),
-        { numRuns: runs },
-      );
-    });
-  }
+        }
+      }),
+      { numRuns: drawsOf(6) },
+    );
+  });
 });
 
 // Even numbers just above 2^53 and multiples of powers of two: a double prints many of these with all their digits.
@@ -164,29 +160,27 @@ const id64 = fc.oneof(
 );
 
 describe('for every positive integer of 63 bits', () => {
-  for (const { runs, tags } of drawsOf(400)) {
-    test(`it is an id, an advertiser, an echo and a jobseeker, exactly (${runs} draws)`, { tags }, () => {
-      fc.assert(
-        fc.property(id64, fc.boolean(), (id, asText) => {
-          const written = asText ? `"${id}"` : `${id}`;
-          const element = `{"ID":${written},"JobSeekerID":${written}}`;
-          const pages = [
-            `{"AdvertiserID":${written},"AfterID":${written},"JobApplicationsList":[${element}]}`,
-            `<JobApplications><AdvertiserID>${id}</AdvertiserID><AfterID>${id}</AfterID><JobApplicationsList><JobApplication>` +
-              `<ID>${id}</ID><JobSeekerID>${id}</JobSeekerID></JobApplication></JobApplicationsList></JobApplications>`,
-          ].map((body) => parsePage(body));
-          for (const page of pages) {
-            expect(page).toMatchObject({ advertiserId: id, ids: [id], rejects: [], echo: { afterId: id } });
-            expect(page.applications[0]).toMatchObject({ id, jobSeekerId: String(id), notes: [] });
-            expect(page.applications[0]?.raw).toMatch(new RegExp(`"ID":"?${id}"?,`));
-          }
-          expect(pages[1]?.applications[0]?.contentHash).toBe(pages[0]?.applications[0]?.contentHash);
-          expect(parseElement(element)).toMatchObject({ id });
-        }),
-        { numRuns: runs },
-      );
-    });
-  }
+  test('it is an id, an advertiser, an echo and a jobseeker, exactly', () => {
+    fc.assert(
+      fc.property(id64, fc.boolean(), (id, asText) => {
+        const written = asText ? `"${id}"` : `${id}`;
+        const element = `{"ID":${written},"JobSeekerID":${written}}`;
+        const pages = [
+          `{"AdvertiserID":${written},"AfterID":${written},"JobApplicationsList":[${element}]}`,
+          `<JobApplications><AdvertiserID>${id}</AdvertiserID><AfterID>${id}</AfterID><JobApplicationsList><JobApplication>` +
+            `<ID>${id}</ID><JobSeekerID>${id}</JobSeekerID></JobApplication></JobApplicationsList></JobApplications>`,
+        ].map((body) => parsePage(body));
+        for (const page of pages) {
+          expect(page).toMatchObject({ advertiserId: id, ids: [id], rejects: [], echo: { afterId: id } });
+          expect(page.applications[0]).toMatchObject({ id, jobSeekerId: String(id), notes: [] });
+          expect(page.applications[0]?.raw).toMatch(new RegExp(`"ID":"?${id}"?,`));
+        }
+        expect(pages[1]?.applications[0]?.contentHash).toBe(pages[0]?.applications[0]?.contentHash);
+        expect(parseElement(element)).toMatchObject({ id });
+      }),
+      { numRuns: drawsOf(400) },
+    );
+  });
 
   test('it is found in the beginning of a list that is too large to read', () => {
     fc.assert(
