@@ -103,7 +103,8 @@ async function showEstimates(
   const { estimate } = await import('../../sync/read/estimate.ts');
   // An estimate creates a missing schema but does not upgrade an existing one.
   await using store = await openAnyStore(config, 'backfill');
-  await store.schema.ensure({ signal, upgrade: false });
+  const { state } = await store.schema.loadSchema();
+  await (state === 'absent' ? store.schema.ensure({ signal }) : store.schema.requireSchema());
   await using sources = openSources(config, store, { isLook: true });
   const { advertisers, SOURCE_RATE: requestsPerSecond } = config.source;
   const estimates = [];

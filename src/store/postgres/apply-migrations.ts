@@ -75,8 +75,11 @@ export interface MigrateOptions {
  */
 export async function migrate(url: DatabaseUrl, options: MigrateOptions = {}): Promise<string[]> {
   try {
-    await using session = await openSession(url, options);
-    return await applyMissing(session);
+    await using db = await connect(url, { application_name: 'intake migrate' });
+    await using watch = await connect(url, { application_name: 'intake migrate watch', query_timeout: 10_000 });
+    const [own] = await db.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await using blockers = watchBlockers(watch, own?.pid ?? 0, options);
+    return await applyMissing(db, blockers, options);
   } catch (error) {
     // An unreachable, full or read-only server says nothing about the migration: it stays a Trouble, which the caller retries. Nor does a
     // wait that was aborted.
@@ -91,62 +94,48 @@ export async function migrate(url: DatabaseUrl, options: MigrateOptions = {}): P
   }
 }
 
-async function applyMissing(session: Session): Promise<string[]> {
-  const { client, options } = session;
+/** A session of its own. Its end releases the advisory lock, whatever state the connection is in. */
+async function connect(url: DatabaseUrl, config: pg.ClientConfig): Promise<Queryable & AsyncDisposable> {
+  const client = new (clientOf(url))(config);
+  const end = () => client.end();
+  await client.connect().catch(async (error: unknown) => {
+    await end();
+    throw error;
+  });
+  return {
+    query: async (sql, values = []) => (await client.query(sql, [...values])).rows,
+    [Symbol.asyncDispose]: end,
+  };
+}
+
+async function applyMissing(db: Queryable, blockers: Blockers, options: MigrateOptions): Promise<string[]> {
   // Limits of the role are for its queries. Not every server knows all of them.
-  await client.query(
+  await db.query(
     `SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout')`,
   );
-  await client.query(`SET idle_in_transaction_session_timeout = ${longestSilenceMs}`);
-  await lockSchema(client, options);
-  const { rows } = await client.query<{ encoding: string }>(`SELECT current_setting('server_encoding') AS encoding`);
-  const trouble = toEncodingTrouble(rows[0]?.encoding ?? 'unknown');
+  await db.query(`SET idle_in_transaction_session_timeout = ${longestSilenceMs}`);
+  await lockSchema(db, options);
+  const [server] = await db.query<{ encoding: string }>(`SELECT current_setting('server_encoding') AS encoding`);
+  const trouble = toEncodingTrouble(server?.encoding ?? 'unknown');
   if (trouble !== null) throw trouble;
-  const applied = await loadApplied(toQueryable(client));
+  const applied = await loadApplied(db);
   const missing = toPending(applied, options.finish ?? false, options.migrations);
   const plan = options.dryRun ? [toTrial(missing)] : missing.map(toSteps);
   // On a new database there is nobody to wait for, and no table yet that would tell.
   const guard = applied.length === 0 ? { lowest: null } : {};
-  for (const steps of plan) await applyInTime(session, { ...steps, ...guard });
+  for (const steps of plan) await applyInTime(db, blockers, { ...steps, ...guard }, options);
   return missing.map(({ name }) => name);
-}
-
-interface Session extends AsyncDisposable {
-  readonly client: pg.Client;
-  /** Its process at the server. */
-  readonly pid: number;
-  /** Sees what that one waits for. */
-  readonly watch: pg.Client;
-  /** The session that it waits for, or waited for last. */
-  blocker: Blocker | null;
-  readonly options: MigrateOptions;
-}
-
-async function openSession(url: DatabaseUrl, options: MigrateOptions): Promise<Session> {
-  const client = new (clientOf(url))({ application_name: 'intake migrate' });
-  const watch = new (clientOf(url))({ application_name: 'intake migrate watch', query_timeout: 10_000 });
-  // Closing the connection releases the advisory lock, whatever state the connection is in.
-  const close = async () => void (await Promise.all([client.end(), watch.end()]));
-  try {
-    await client.connect();
-    await watch.connect();
-    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-    return { client, pid: rows[0]?.pid ?? 0, watch, blocker: null, options, [Symbol.asyncDispose]: close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
 }
 
 /**
  * Waits until no other process migrates. With statements that end at once: an index that the other one builds CONCURRENTLY would wait for the
  * end of a statement that waits, and so for itself.
  */
-async function lockSchema(client: pg.Client, { signal, onWait }: MigrateOptions): Promise<void> {
+async function lockSchema(db: Queryable, { signal, onWait }: MigrateOptions): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     signal?.throwIfAborted();
-    const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [lockKey]);
-    if (rows[0]?.taken) return;
+    const [row] = await db.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [lockKey]);
+    if (row?.taken) return;
     if (attempt % 10 === 0) {
       onWait?.(new Trouble('local', 'Another process migrates the database.', { at: 'database' }), turnMs, attempt);
     }
@@ -169,97 +158,84 @@ function toTrial(missing: readonly Migration[]): Steps {
 }
 
 /** Retries for as long as another transaction is in the way; throws SchemaTrouble after ten minutes. */
-async function applyInTime(session: Session, steps: Steps): Promise<void> {
-  const { client, options } = session;
+async function applyInTime(db: Queryable, blockers: Blockers, steps: Steps, options: MigrateOptions): Promise<void> {
   const until = performance.now() + longestBlockMs;
-  for (let attempt = 1; ; attempt++) {
+  for (;;) {
     options.signal?.throwIfAborted();
     try {
-      return await whileLooking(session, !steps.inTransaction, () => apply(session, steps));
+      return await apply(db, steps, options);
     } catch (error) {
       if (!gaveWay.has(sqlState(error) ?? '')) throw error;
-      await client.query('ROLLBACK');
-      const { blocker } = session;
-      const happened = `A migration waits for a lock. ${describeBlocker(blocker)}`;
+      await db.query('ROLLBACK');
       if (performance.now() > until) {
-        const how = blocker === null ? '' : ` (SELECT pg_terminate_backend(${blocker.pid}))`;
-        throw new SchemaTrouble(happened, `End that transaction${how}, then run \`intake migrate\`.`, error);
+        const { last } = blockers;
+        const how = last === null ? '' : ` (SELECT pg_terminate_backend(${last.pid}))`;
+        throw new SchemaTrouble(toWaiting(last), `End that transaction${how}, then run \`intake migrate\`.`, error);
       }
-      options.onWait?.(new Trouble('local', happened, { at: 'database' }), pauseMs, attempt);
       await sleep(pauseMs, undefined, { signal: options.signal });
     }
   }
 }
 
-async function apply({ client, options }: Session, { statements, inTransaction, lowest }: Steps): Promise<void> {
+async function apply(db: Queryable, { statements, inTransaction, lowest }: Steps, options: MigrateOptions) {
   // Nobody waits behind what runs without a transaction, so it may wait.
-  await client.query(`SET lock_timeout = ${inTransaction ? lockTimeoutMs : 0}`);
+  await db.query(`SET lock_timeout = ${inTransaction ? lockTimeoutMs : 0}`);
   for (const [nth, sql] of statements.entries()) {
     options.crashPoint?.('migrating');
-    await client.query(sql);
+    await db.query(sql);
     // Behind BEGIN, so that its lock holds until the end.
-    if (nth === 0 && lowest !== null) await keepOutOlder(toQueryable(client), lowest);
-  }
-}
-
-/** Notes which sessions the work waits for; of work that may wait for long, it also says so, and again from time to time. */
-async function whileLooking(session: Session, isLong: boolean, work: () => Promise<void>) {
-  const { watch, pid, options } = session;
-  session.blocker = null;
-  const over = new AbortController();
-  const look = async () => {
-    let saidAt = Number.NEGATIVE_INFINITY;
-    for await (const _ of setInterval(lookMs, undefined, { signal: over.signal })) {
-      const blocker = await findBlocker(watch, pid);
-      if (blocker === null) continue;
-      session.blocker = blocker;
-      if (!isLong || performance.now() - saidAt < pauseMs) continue;
-      saidAt = performance.now();
-      const happened = `A migration waits for another session. ${describeBlocker(blocker)}`;
-      options.onWait?.(new Trouble('local', happened, { at: 'database' }), pauseMs, 1);
-    }
-  };
-  const looking = look().catch(() => {});
-  try {
-    await work();
-  } finally {
-    over.abort();
-    await looking;
+    if (nth === 0 && lowest !== null) await keepOutOlder(db, lowest);
   }
 }
 
 /** A session in the way of a migration, for the operator who has to decide about it. */
 interface Blocker {
   readonly pid: number;
-  readonly user: string | null;
-  readonly application: string | null;
-  /** Null, like `seconds`, where this role may not see it. */
-  readonly state: string | null;
-  readonly seconds: number | null;
+  readonly text: string;
 }
 
-/**
- * The session that this one waits for, by its oldest transaction where there are several; null where there is none, or none can be asked
- * for.
- */
-async function findBlocker(watch: pg.Client, pid: number): Promise<Blocker | null> {
-  const { rows } = await watch
-    .query<Blocker>(
-      `SELECT pid, usename::text AS "user", application_name AS application, state, extract(epoch FROM now() - xact_start)::int AS seconds
-       FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids($1)) ORDER BY xact_start LIMIT 1`,
-      [pid],
-    )
-    .catch(() => ({ rows: [] }));
-  return rows[0] ?? null;
+interface Blockers extends AsyncDisposable {
+  /** The session that the migration waits for, or waited for last. */
+  readonly last: Blocker | null;
 }
 
-function describeBlocker(blocker: Blocker | null): string {
-  if (blocker === null) return 'Which transaction holds it could not be seen.';
-  const { pid, user, application, state, seconds } = blocker;
-  const name = `A transaction of ${user ?? 'an unknown user'} (process ${pid}, application "${application ?? ''}"`;
-  return `${name}${state === null ? '' : `, ${state}`}) ${seconds === null ? 'holds it' : `has been open for ${seconds} s`}.`;
+const toWaiting = (blocker: Blocker | null) =>
+  `A migration waits for a lock. ${blocker?.text ?? 'Which transaction holds it could not be seen.'}`;
+
+/** Looks which session the migration waits for, and says so, again from time to time. */
+function watchBlockers(watch: Queryable, pid: number, { onWait }: MigrateOptions): Blockers {
+  const over = new AbortController();
+  let last: Blocker | null = null;
+  const look = async () => {
+    let saidAt = Number.NEGATIVE_INFINITY;
+    for await (const _ of setInterval(lookMs, undefined, { signal: over.signal })) {
+      const blocker = await findBlocker(watch, pid).catch(() => null);
+      if (blocker === null) continue;
+      last = blocker;
+      if (performance.now() - saidAt < pauseMs) continue;
+      saidAt = performance.now();
+      onWait?.(new Trouble('local', toWaiting(blocker), { at: 'database' }), pauseMs, 1);
+    }
+  };
+  const looking = look().catch(() => {});
+  return {
+    get last() {
+      return last;
+    },
+    async [Symbol.asyncDispose]() {
+      over.abort();
+      await looking;
+    },
+  };
 }
 
-function toQueryable(client: pg.Client): Queryable {
-  return { query: async (sql, values) => (await client.query(sql, [...(values ?? [])])).rows };
+/** The session with the oldest transaction in the way. What this role may not see of it is left out. */
+async function findBlocker(watch: Queryable, pid: number): Promise<Blocker | null> {
+  const [blocker] = await watch.query<Blocker>(
+    `SELECT pid, format('A transaction of %s (process %s, application "%s"%s) %s.', coalesce(usename, 'an unknown user'), pid,
+       application_name, ', ' || state, coalesce('has been open for ' || extract(epoch FROM now() - xact_start)::int || ' s', 'holds it')) AS text
+     FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids($1)) ORDER BY xact_start LIMIT 1`,
+    [pid],
+  );
+  return blocker ?? null;
 }

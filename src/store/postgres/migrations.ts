@@ -37,8 +37,6 @@ export interface SchemaRequest extends MigrateOptions {
   /** Where to migrate: a direct connection, not a pooler in transaction mode. */
   readonly directUrl: DatabaseUrl;
   readonly signal: AbortSignal;
-  /** True (the default) also migrates a schema that is behind. False only creates a missing schema and never changes an existing one. */
-  readonly upgrade?: boolean;
   /** How long to wait for another role to migrate when this one lacks the privilege. */
   readonly retryForMs?: number;
 }
@@ -46,18 +44,17 @@ export interface SchemaRequest extends MigrateOptions {
 const schemaLookMs = 1_000;
 
 /** Ensures that the schema is the one this version needs: migrates if the role may, else waits. Throws SchemaTrouble. */
-export async function ensureSchema(db: Queryable, request: SchemaRequest): Promise<void> {
-  const retryForMs = request.retryForMs ?? 120_000;
-  const until = Date.now() + retryForMs;
-  for (let isReported = false; ; ) {
+export async function ensureSchema(
+  db: Queryable,
+  { directUrl, retryForMs = 120_000, ...request }: SchemaRequest,
+): Promise<void> {
+  const until = performance.now() + retryForMs;
+  for (let attempt = 1; ; attempt++) {
     const schema = await loadSchema(db);
     if (isUsable(schema)) return;
-    if (schema.state === 'ahead' || (schema.state === 'behind' && request.upgrade === false)) {
-      throw toSchemaTrouble(schema);
-    }
+    if (schema.state === 'ahead') throw toSchemaTrouble(schema);
     try {
-      await migrate(request.directUrl, request);
-      continue;
+      await migrate(directUrl, request);
     } catch (error) {
       if (sqlState(error) !== '42501') throw error;
       const trouble = new SchemaTrouble(
@@ -65,14 +62,11 @@ export async function ensureSchema(db: Queryable, request: SchemaRequest): Promi
         'Run `intake migrate` as the owner of the schema.',
         error,
       );
-      if (Date.now() > until) throw trouble;
-      if (!isReported) {
-        const happened = `${trouble.message} ${trouble.next} Waiting up to ${retryForMs / 1_000} s for the migration.`;
-        request.onWait?.(new Trouble('local', happened, { at: 'database' }), schemaLookMs, 1);
-        isReported = true;
-      }
+      if (performance.now() > until) throw trouble;
+      const happened = `${trouble.message} ${trouble.next} Waiting up to ${retryForMs / 1_000} s for the migration.`;
+      if (attempt === 1) request.onWait?.(new Trouble('local', happened, { at: 'database' }), schemaLookMs, attempt);
+      await sleep(schemaLookMs, undefined, { signal: request.signal });
     }
-    await sleep(schemaLookMs, undefined, { signal: request.signal });
   }
 }
 
