@@ -26,9 +26,7 @@ export function chooseCopy(copies: readonly Application[], row?: Applicant) {
 }
 
 /** True where both have an account or an address that differ; without one in common, where they name somebody differently. */
-export function isSomebodyElse(a: Applicant, b: Applicant): boolean {
-  return isApart(toFacts(a), toFacts(b));
-}
+export const isSomebodyElse = (a: Applicant, b: Applicant): boolean => isApart(toFacts(a), toFacts(b));
 
 /**
  * Somebody else, and not a correction: a person keeps the account or the address; where one of these cannot be compared and the other

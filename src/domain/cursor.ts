@@ -24,6 +24,4 @@ export function toCursor(current: bigint | null, newest: readonly bigint[]): big
   return cursor;
 }
 
-function isLeap(from: bigint, to: bigint): boolean {
-  return to > from * 2n + usualLeap;
-}
+const isLeap = (from: bigint, to: bigint): boolean => to > from * 2n + usualLeap;

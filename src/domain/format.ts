@@ -48,18 +48,5 @@ export function toJson(value: object): string {
   return JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? member.toString() : member));
 }
 
-const byteUnits = [
-  ['kB', 1e3],
-  ['MB', 1e6],
-  ['GB', 1e9],
-  ['TB', 1e12],
-  ['PB', 1e15],
-] as const;
-
-const spanUnits = [
-  ['y', 365 * 86_400_000],
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1_000],
-] as const;
+const byteUnits = Object.entries({ kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, PB: 1e15 });
+const spanUnits = Object.entries({ y: 365 * 86_400_000, d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 });

@@ -3,9 +3,7 @@
 // Strangers write these texts, so every function takes time in proportion to their length.
 
 /** A text without invisible characters: soft hyphens, zero-width characters, direction marks, fillers, variation selectors. */
-function removeUnseen(text: string): string {
-  return text.replace(/\p{Default_Ignorable_Code_Point}/gu, '');
-}
+const removeUnseen = (text: string): string => text.replace(/\p{Default_Ignorable_Code_Point}/gu, '');
 
 /** Cuts long runs of combining marks: to normalize them takes quadratic time, here and in Postgres (measured: 64,000 marks in 2 s). */
 export function cutMarks(text: string): string {

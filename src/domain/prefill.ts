@@ -68,9 +68,7 @@ export function toReturnUrl(returnUrl: string, result: { readonly handle: string
 }
 
 /** An unguessable text that includes its advertiser, because the key of its row begins with the advertiser. */
-export function toTicket(advertiserId: bigint, secret: string): string {
-  return `${advertiserId}.${secret}`;
-}
+export const toTicket = (advertiserId: bigint, secret: string): string => `${advertiserId}.${secret}`;
 
 export function parseTicket(ticket: string): bigint | null {
   const [, digits] = /^([1-9]\d{0,18})\.[\w-]{43}$/.exec(ticket) ?? [];

@@ -48,9 +48,7 @@ export function isOlder(version: string, than: string): boolean {
   return at >= 0 && (one[at] ?? 0) < (other[at] ?? 0);
 }
 
-export function isUsable({ state }: Schema): boolean {
-  return state === 'current' || state === 'newer';
-}
+export const isUsable = ({ state }: Schema): boolean => state === 'current' || state === 'newer';
 
 export function describeSchema({ state, version }: Schema): string {
   const later = version === null ? 'a later version' : `version ${version}`;

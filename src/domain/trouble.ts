@@ -50,9 +50,7 @@ export class Trouble extends Error {
   }
 }
 
-export function isMissing(error: unknown): boolean {
-  return error instanceof Trouble && error.kind === 'missing';
-}
+export const isMissing = (error: unknown): boolean => error instanceof Trouble && error.kind === 'missing';
 
 /** Trouble that does not pass within minutes, so that a command does not wait. */
 export abstract class LastingTrouble extends Trouble {}

@@ -102,9 +102,7 @@ export function findFailure(answer: Answer, failing: Failing, random: number): D
   return { reason: describeAnswer(answer), waitMs, isGone: answer.status === 410 };
 }
 
-export function isDelivered({ status }: Answer): boolean {
-  return status !== null && status >= 200 && status < 300;
-}
+export const isDelivered = ({ status }: Answer): boolean => status !== null && status >= 200 && status < 300;
 
 /** The answer in words for the status and the log. Nothing that the endpoint wrote is part of it. */
 export function describeAnswer(answer: Answer): string {

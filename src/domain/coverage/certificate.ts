@@ -171,9 +171,7 @@ function isEdgeGone({ goneSample, lowest, highest, ...facts }: Facts): boolean {
   return goneSample.some((id) => (order === 'ascending' ? id > highest : order === 'descending' ? id < lowest : true));
 }
 
-export function isCut({ reach }: Pick<Facts, 'reach'>): boolean {
-  return reach.after || reach.before || reach.both;
-}
+export const isCut = ({ reach }: Pick<Facts, 'reach'>): boolean => reach.after || reach.before || reach.both;
 
 /** R8: in a list without order either bound can hide rows; in a sorted one only the bound towards its far end. */
 export function hasReach(facts: Facts): boolean {

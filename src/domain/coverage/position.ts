@@ -20,13 +20,9 @@ export function nearestPosition(number: bigint): Position {
   return number < firstPosition ? firstPosition : number > lastPosition ? lastPosition : (number as Position);
 }
 
-export function contains(range: IdRange, id: bigint): id is Position {
-  return id >= range.from && id <= range.to;
-}
-
-export function isSingle(range: IdRange): boolean {
-  return range.from === range.to;
-}
+export const contains = (range: IdRange, id: bigint): id is Position => id >= range.from && id <= range.to;
+export const isSingle = (range: IdRange): boolean => range.from === range.to;
+export const widthOf = (range: IdRange): bigint => range.to - range.from + 1n;
 
 /** The range from one position to another; null if nothing lies between them. */
 export function toRange(from: bigint, to: bigint): IdRange | null {
@@ -44,19 +40,9 @@ export function without(range: IdRange, part: IdRange): readonly IdRange[] {
   return [toRange(range.from, part.from - 1n), toRange(part.to + 1n, range.to)].filter((rest) => rest !== null);
 }
 
-/** The lower bound to send for a range. Bounds are meant as excluded; a source that includes them shows one id more. */
-export function lowerBound(range: IdRange): bigint {
-  return range.from - 1n;
-}
-
-/** The upper bound to send for a range; null at the end of the axis, beyond which there is no id. */
-export function upperBound(range: IdRange): bigint | null {
-  return range.to === lastPosition ? null : range.to + 1n;
-}
-
-export function widthOf(range: IdRange): bigint {
-  return range.to - range.from + 1n;
-}
+/** The bounds to send, meant as excluded: a source that includes them shows one id more. No upper one at the end of the axis. */
+export const lowerBound = (range: IdRange): bigint => range.from - 1n;
+export const upperBound = (range: IdRange): bigint | null => (range.to === lastPosition ? null : range.to + 1n);
 
 /** The runs of ids between neighbours in a rising list, and before its first and after its last id, inside a range. */
 export function gapsBetween(range: IdRange, rising: readonly Position[]): IdRange[] {
@@ -69,9 +55,7 @@ export function gapsBetween(range: IdRange, rising: readonly Position[]): IdRang
 const last32 = nearestPosition(2n ** 31n - 1n);
 
 /** The largest bound that a question beyond this id may send. */
-export function largestBound(id: bigint): Position {
-  return id < last32 ? last32 : lastPosition;
-}
+export const largestBound = (id: bigint): Position => (id < last32 ? last32 : lastPosition);
 
 /** A position inside a range that splits it in two: the middle, or twice as far from 0 where the range has no known end. */
 export function middleOf(range: IdRange): Position {

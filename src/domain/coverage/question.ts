@@ -100,9 +100,7 @@ export function boundedQuestion(purpose: Question['purpose'], { from, to }: IdRa
   return { purpose, covers, afterId, beforeId, afterDate: null, beforeDate: null };
 }
 
-export function aloneQuestion(id: Position): Question {
-  return boundedQuestion('witness', { from: id, to: id });
-}
+export const aloneQuestion = (id: Position): Question => boundedQuestion('witness', { from: id, to: id });
 
 /** True if the page shows an id beyond a bound of its question. The bounds themselves may come back. */
 export function isStray({ afterId, beforeId }: Question, { rows }: PageAnswer): boolean {

@@ -83,9 +83,7 @@ function crosses(open: readonly OpenRange[], { from, to }: IdRange): boolean {
   return next !== undefined && next.from <= to;
 }
 
-function within(range: IdRange): Question {
-  return boundedQuestion('witness', range);
-}
+const within = (range: IdRange): Question => boundedQuestion('witness', range);
 
 function from(range: IdRange): Question {
   return { ...within(range), beforeId: null };
