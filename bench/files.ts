@@ -94,7 +94,6 @@ async function fetchAll(url: string, { sourceUrl, storeUrl }: FileServers, files
     connections: stack.use(openConnections(concurrency, 30_000)),
     listMaxBytes: 3_000_000,
     applicationMaxBytes: 50_000_000,
-    userAgent: 'bench',
   });
   const blobs = stack.use(
     openS3Blobs({

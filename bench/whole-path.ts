@@ -54,7 +54,6 @@ async function sync(url: string, board: BoardServer, applications: number, asked
     connections,
     listMaxBytes: 3_000_000,
     applicationMaxBytes: 50_000_000,
-    userAgent: 'bench',
   });
   const noted: Source = {
     ...source,

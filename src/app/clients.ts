@@ -1,6 +1,5 @@
 // Opens the configured HTTP clients: those of the source and of webhooks.
 import { type Config, toWebhookSecrets } from '../config.ts';
-import { version } from '../domain/version.ts';
 import { createSource, type Source } from '../source/client.ts';
 import { openConnections } from '../source/http.ts';
 import type { Store } from '../store/store.ts';
@@ -42,7 +41,6 @@ export function openSources(
         ...{ url, connections, onListBytes, takeSlot, totalTimeoutMs, listMaxBytes, applicationMaxBytes },
         credential: () => credential.current(),
         format: SOURCE_FORMAT,
-        userAgent: `intake/${version}`,
         ...(store !== null && {
           takeSlot: honourRetryAfter(store, name, takeSlot),
           // If this fails, the process still honours the Retry-After, and the other workers receive their own from the source.

@@ -4,7 +4,6 @@
 import { once } from 'node:events';
 import type { Config } from '../config.ts';
 import { SchemaTrouble, SettingTrouble, Trouble } from '../domain/trouble.ts';
-import { version } from '../domain/version.ts';
 import type { Log } from '../log.ts';
 import { openConnections } from '../source/http.ts';
 import { createPrefillSource } from '../source/prefill.ts';
@@ -97,7 +96,7 @@ export async function openPrefillServer(
     }
     const source = createPrefillSource({
       ...{ url, authUrl: prefill.AUTH_URL, clientId: prefill.OAUTH_CLIENT_ID, redirectUri: prefill.OAUTH_REDIRECT_URI },
-      ...{ connections, totalTimeoutMs: longestRequestMs, resumeMaxBytes, userAgent: `intake/${version}` },
+      ...{ connections, totalTimeoutMs: longestRequestMs, resumeMaxBytes },
       clientSecret: () => prefill.OAUTH_CLIENT_SECRET.current(),
     });
     accounts.set(name, { source, returnUrls, bearerToken: () => key.current() });

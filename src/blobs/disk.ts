@@ -18,10 +18,7 @@ import {
 } from '../domain/blob.ts';
 import { Trouble } from '../domain/trouble.ts';
 
-/**
- * Opening creates nothing; the first put or identity does. The first put and every delete remove temporary files that are more than an hour
- * old.
- */
+/** Opening creates nothing; the first put or identity does. The first put and every delete remove temporary files that are an hour old. */
 export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const root = resolve(folder);
   const aside = join(root, asideName);
@@ -79,12 +76,8 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         const path = toPath(key);
         await removeLeftovers(aside);
         signal.throwIfAborted();
-        try {
-          await guard('deleted', () => rm(path, { force: true }));
-        } catch (error) {
-          if (error instanceof Trouble) return { keptVersions: 0, refusal: error };
-          throw error;
-        }
+        const refusal = await guard('deleted', () => rm(path, { force: true })).then(() => null, onlyTrouble);
+        if (refusal !== null) return { keptVersions: 0, refusal };
         // A deleted blob must stay deleted after a power cut.
         await syncFolder(dirname(path)).catch(ignore('ENOENT'));
         return { keptVersions: 0, refusal: null };
@@ -139,17 +132,14 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
 }
 
 export async function loadFreeBytes(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder).catch((error: NodeJS.ErrnoException) => {
-    throw new Trouble('local', `The free space of ${folder} could not be measured (${error.code}).`, {
-      at: 'storage',
-      cause: error,
-    });
+  const { bavail, bsize } = await statfs(folder).catch((cause: NodeJS.ErrnoException) => {
+    const what = `The free space of ${folder} could not be measured (${cause.code}).`;
+    throw new Trouble('local', what, { at: 'storage', cause });
   });
   return bavail * bsize;
 }
 
 const asideName = '.aside';
-const folderMode = 0o700;
 const fileMode = 0o600;
 /** Longer than any put takes, so an older temporary file belongs to a killed process. */
 const leftoverAgeMs = 60 * 60 * 1000;
@@ -193,7 +183,7 @@ async function makeFolder(path: string): Promise<void> {
   if (await stat(path).catch(ignore('ENOENT'))) return;
   await makeFolder(dirname(path));
   // Another process may create it at the same time.
-  await mkdir(path, { mode: folderMode }).catch(ignore('EEXIST'));
+  await mkdir(path, { mode: 0o700 }).catch(ignore('EEXIST'));
   await syncFolder(dirname(path));
 }
 
@@ -237,7 +227,6 @@ async function* readInPlace(file: BlobFile): AsyncGenerator<Uint8Array> {
 }
 
 async function* listFiles(folder: string, prefix: string, signal: AbortSignal): AsyncGenerator<ListedBlob> {
-  signal.throwIfAborted();
   const found = await guard('read', () => readdir(folder, { withFileTypes: true }).catch(ignore('ENOENT', 'ENOTDIR')));
   // Only root reads lost+found, a name that no key has. Sorting folders with their slash gives the order of the keys below them.
   const names = (found ?? [])
@@ -245,13 +234,11 @@ async function* listFiles(folder: string, prefix: string, signal: AbortSignal): 
     .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
     .sort((a, b) => (a < b ? -1 : 1));
   for (const name of names) {
-    if (name.endsWith('/')) {
-      yield* listFiles(join(folder, name), `${prefix}${name}`, signal);
-      continue;
-    }
     signal.throwIfAborted();
-    const file = await guard('read', () => stat(join(folder, name)).catch(ignore('ENOENT')));
-    if (file) yield { key: `${prefix}${name}`, sizeBytes: file.size };
+    const path = join(folder, name);
+    const file = name.endsWith('/') ? null : await guard('read', () => stat(path).catch(ignore('ENOENT')));
+    if (file === null) yield* listFiles(path, `${prefix}${name}`, signal);
+    else if (file) yield { key: `${prefix}${name}`, sizeBytes: file.size };
   }
 }
 
@@ -268,10 +255,8 @@ async function loadIdentity(root: string) {
   const names = (await readdir(root).catch(ignore('ENOENT'))) ?? [];
   const toName = (number: number) => (number === 0 ? identityName : `${identityName}.${number}`);
   const numbers = names.map((name) => Number(name.slice(identityName.length + 1)));
-  const last = Math.max(
-    -1,
-    ...numbers.filter((number, at) => Number.isSafeInteger(number) && names[at] === toName(number)),
-  );
+  const isOne = (number: number, at: number) => Number.isSafeInteger(number) && names[at] === toName(number);
+  const last = Math.max(-1, ...numbers.filter(isOne));
   const path = join(root, toName(Math.max(last, 0)));
   const next = join(root, toName(last + 1));
   if (last < 0) return { text: null, path, next };
@@ -314,10 +299,13 @@ function toTrouble(verb: string, error: unknown): unknown {
   if (!isSystemError(error)) return error;
   const full = isCode(error, 'ENOSPC', 'EDQUOT') ? ' The disk is full.' : '';
   const where = error.path === undefined ? '' : ` at ${error.path}`;
-  return new Trouble('local', `The folder of BLOBS_URL could not be ${verb}${where} (${error.code}).${full}`, {
-    at: 'storage',
-    cause: error,
-  });
+  const what = `The folder of BLOBS_URL could not be ${verb}${where} (${error.code}).${full}`;
+  return new Trouble('local', what, { at: 'storage', cause: error });
+}
+
+function onlyTrouble(error: unknown): Trouble {
+  if (error instanceof Trouble) return error;
+  throw error;
 }
 
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {

@@ -13,7 +13,10 @@ import {
 /** Converts any error of the SDK to Trouble. A store that cannot accept bytes is `local`, which does not count as a download attempt. */
 export function toTrouble(error: unknown, bucket: string, address: string): Trouble {
   if (error instanceof Trouble) return error;
-  const { name, code, status, retryAfterMs } = toFacts(error);
+  const told = (error ?? {}) as SdkError;
+  const [name, code, status] = [toWord(told.name), toWord(told.code), told.$metadata?.httpStatusCode];
+  // A Retry-After of zero is ignored, so that the default backoff applies.
+  const retryAfterMs = toDelay(Number(told.$response?.headers?.['retry-after']) * 1000);
   const said = status ? `${name || 'no code'}, ${status}` : code || name || 'no answer';
   const toOne = (kind: TroubleKind, message: string, answered = status) =>
     new Trouble(kind, message, { at: 'storage', ...(answered ? { status: answered } : {}), retryAfterMs });
@@ -27,10 +30,8 @@ export function toTrouble(error: unknown, bucket: string, address: string): Trou
     return toOne('mismatch', `The store received bytes that differ from those that were hashed (${said}).`);
   if (redirects.has(name) || status === 301 || status === 307)
     return toOne('local', `Bucket ${bucket} is not in the region that S3_REGION names (${said}).`);
-  if (name === 'CredentialsProviderError') {
-    const how = 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY';
-    return toOne('local', `There are no credentials for the store: ${how}.`);
-  }
+  if (name === 'CredentialsProviderError')
+    return toOne('local', 'There are no credentials for the store: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.');
   if (status === 401 || status === 403 || name === 'AccessDenied') {
     const how = `check the AWS_* credentials and the bucket's policy`;
     return toOne('local', `The store at ${address} denies access to bucket ${bucket}: ${how} (${said}).`);
@@ -56,17 +57,6 @@ interface SdkError {
   readonly code?: unknown;
   readonly $metadata?: { readonly httpStatusCode?: number };
   readonly $response?: { readonly headers?: Record<string, string> };
-}
-
-function toFacts(error: unknown) {
-  const { name, code, $metadata, $response } = (error ?? {}) as SdkError;
-  return {
-    name: toWord(name),
-    code: toWord(code),
-    status: $metadata?.httpStatusCode,
-    // A Retry-After of zero is ignored, so that the default backoff applies.
-    retryAfterMs: toDelay(Number($response?.headers?.['retry-after']) * 1000),
-  };
 }
 
 /** The name comes from the store's answer, so it is repeated only if it looks like an error code. */

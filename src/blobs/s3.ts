@@ -34,7 +34,7 @@ import { isUnsupported, toTrouble } from './s3-trouble.ts';
 
 export interface S3Settings {
   readonly bucket: string;
-  /** Prefix of every key, separated by a slash; empty for the whole bucket. */
+  /** Of every key; empty for the whole bucket. */
   readonly prefix: string;
   readonly endpoint?: string | undefined;
   /** Undefined: the SDK takes it from AWS_REGION or the shared config files. */
@@ -120,15 +120,17 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     }
   }
 
-  /** Null when the store does not support or permit this request. */
-  const orNull = (error: unknown): null => {
-    if (isUnsupported(error)) return null;
-    throw error;
+  /** For where the store does not support or permit this request. */
+  const ignoreUnsupported = (error: unknown): undefined => {
+    if (!isUnsupported(error)) throw error;
+  };
+  const ignoreMissing = (error: unknown): undefined => {
+    if (!isMissing(error)) throw error;
   };
 
   async function loadVersioning(signal: AbortSignal): Promise<boolean> {
-    const found = await ask(signal, new GetBucketVersioningCommand({ Bucket: bucket })).catch(orNull);
-    return found !== null && found.Status !== undefined;
+    const found = await ask(signal, new GetBucketVersioningCommand({ Bucket: bucket })).catch(ignoreUnsupported);
+    return found?.Status !== undefined;
   }
 
   async function* read(path: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
@@ -181,14 +183,13 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     }
   }
 
-  /** False where the store answers that there is no object. Deleting it once more would only add a delete marker to those that are kept. */
+  /** Deleting what is gone would only add a delete marker to those that are kept. */
   const isThere = (name: string, signal: AbortSignal): Promise<boolean> =>
     ask(signal, new HeadObjectCommand({ Bucket: bucket, Key: name })).then(
       () => true,
       (error: unknown) => {
-        if (isMissing(error)) return false;
-        if (isDenied(error)) return true;
-        throw error;
+        if (!isDenied(error)) ignoreMissing(error);
+        return isDenied(error);
       },
     );
 
@@ -217,16 +218,11 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
   }
 
   async function readText(name: string, signal: AbortSignal) {
-    try {
-      const found = await ask(signal, new GetObjectCommand(toTarget(name)));
-      const text = (await guard(signal, async () => found.Body?.transformToString()))?.trim() ?? '';
-      if (text === '')
-        throw new Trouble('local', `${name} is empty in the bucket ${bucket}: delete it.`, { at: 'storage' });
-      return { text, tag: found.ETag };
-    } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
-    }
+    const found = await ask(signal, new GetObjectCommand(toTarget(name))).catch(ignoreMissing);
+    if (found === undefined) return null;
+    const text = (await guard(signal, async () => found.Body?.transformToString()))?.trim() ?? '';
+    if (text !== '') return { text, tag: found.ETag };
+    throw new Trouble('local', `${name} is empty in the bucket ${bucket}: delete it.`, { at: 'storage' });
   }
 
   async function replaceText(name: string, before: string | null, text: string, signal: AbortSignal): Promise<boolean> {
@@ -275,7 +271,9 @@ export function openS3Blobs(settings: S3Settings): BlobStore {
     async loadDeletePolicy(signal) {
       const versions = await loadVersioning(signal);
       // S3 answers 404 for a bucket without Object Lock.
-      const found = await ask(signal, new GetObjectLockConfigurationCommand({ Bucket: bucket })).catch(orNull);
+      const found = await ask(signal, new GetObjectLockConfigurationCommand({ Bucket: bucket })).catch(
+        ignoreUnsupported,
+      );
       return { versions, locks: found?.ObjectLockConfiguration?.ObjectLockEnabled === 'Enabled' };
     },
 

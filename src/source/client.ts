@@ -43,20 +43,14 @@ export type ListAnswer =
   | { readonly kind: 'page'; readonly page: Page }
   | { readonly kind: 'overflow'; readonly ids: readonly bigint[]; readonly bytes: number };
 
-const mediaTypes = { json: 'application/json', xml: 'application/xml' };
-
 /** Creates the client of one account; it sends nothing before the first call. */
 export function createSource(options: SourceOptions): Source {
   const http = createHttp(options);
-  const accept = mediaTypes[options.format];
+  const accept = `application/${options.format}`;
   let hasAnswered = false;
   const isCached = createCacheTest();
 
-  async function list(
-    filters: ListFilters,
-    signal: AbortSignal,
-    tries: 'several' | 'one' = 'several',
-  ): Promise<ListAnswer> {
+  const list: Source['list'] = async (filters, signal, tries = 'several') => {
     const { afterId, beforeId } = filters;
     const isOfOne = afterId !== undefined && beforeId === afterId + 2n;
     const maxBytes = isOfOne ? options.applicationMaxBytes : options.listMaxBytes;
@@ -72,11 +66,10 @@ export function createSource(options: SourceOptions): Source {
       // Spec silent: a filter that matches nothing. Some servers answer 404. Before the list has ever answered, 404 means a wrong base URL.
       hasAnswered ||= (await options.memory?.hasAnswered()) ?? false;
       if (hasAnswered) return { kind: 'page', page: { ...toEmptyPage(), bytes: 0, cached: false, sunsetAt: null } };
-      throw new Trouble('missing', `There is no list at ${options.url}/v1 (404): the base URL is probably wrong.`, {
-        status: 404,
-      });
+      const what = `There is no list at ${options.url}/v1 (404): the base URL is probably wrong.`;
+      throw new Trouble('missing', what, { status: 404 });
     }
-  }
+  };
 
   async function readList({ headers, body }: HttpAnswer, maxBytes: number): Promise<ListAnswer> {
     const cached = isCached(headers);
@@ -93,24 +86,21 @@ export function createSource(options: SourceOptions): Source {
 
   return {
     list,
-    openAttachment: (kind, id, signal, isServed) =>
-      http.open({
-        path: `v1/${toAttachmentPath(kind, id)}`,
-        accept: kind === 'screen' ? accept : '*/*',
-        isServed,
-        signal,
-      }),
+    openAttachment(kind, id, signal, isServed) {
+      const path = `v1/${toAttachmentPath(kind, id)}`;
+      return http.open({ path, accept: kind === 'screen' ? accept : '*/*', isServed, signal });
+    },
     toElement,
   };
 }
 
 // Spec: Query parameters of the list operation. The source sends job-seeking info only with `include`.
-function toQuery(filters: ListFilters): URLSearchParams {
+function toQuery({ afterId, beforeId, afterDate, beforeDate }: ListFilters): URLSearchParams {
   const query = new URLSearchParams();
-  if (filters.afterId !== undefined) query.set('afterid', String(filters.afterId));
-  if (filters.beforeId !== undefined) query.set('beforeid', String(filters.beforeId));
-  if (filters.afterDate !== undefined) query.set('afterdate', toFilterDate(filters.afterDate));
-  if (filters.beforeDate !== undefined) query.set('beforedate', toFilterDate(filters.beforeDate));
+  if (afterId !== undefined) query.set('afterid', String(afterId));
+  if (beforeId !== undefined) query.set('beforeid', String(beforeId));
+  if (afterDate !== undefined) query.set('afterdate', toFilterDate(afterDate));
+  if (beforeDate !== undefined) query.set('beforedate', toFilterDate(beforeDate));
   query.set('include', 'primaryjobseekinginfo');
   return query;
 }

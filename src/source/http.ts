@@ -6,9 +6,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import pRetry from 'p-retry';
 import { Agent, type Dispatcher } from 'undici';
-import { toCertificateProblem, toConnectionReason, toHostAndPort } from '../domain/trouble.ts';
 import type { Delay } from '../domain/delay.ts';
-import { CertificateTrouble, Trouble } from '../domain/trouble.ts';
+import {
+  CertificateTrouble,
+  Trouble,
+  toCertificateProblem,
+  toConnectionReason,
+  toHostAndPort,
+} from '../domain/trouble.ts';
+import { version } from '../domain/version.ts';
 import { refuse } from './parse/values.ts';
 import { isRetryable, toStatusTrouble } from './status.ts';
 
@@ -19,7 +25,6 @@ export interface HttpOptions {
   /** A request fails after this long, even while bytes arrive. */
   readonly totalTimeoutMs: number;
   readonly connections: Connections;
-  readonly userAgent: string;
   /** Awaited before every request, retries included: the shared rate limit. */
   readonly takeSlot?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Called with the wait that the source demands, and awaited before the next request. */
@@ -39,10 +44,7 @@ interface HttpRequest {
   readonly signal: AbortSignal;
 }
 
-interface HttpPost extends HttpRequest {
-  readonly contentType: string;
-  readonly body: string;
-}
+type HttpPost = HttpRequest & { readonly contentType: string; readonly body: string };
 
 /** An open answer. Disposing discards the unread part of the body and closes the connection. */
 export interface HttpAnswer extends AsyncDisposable {
@@ -72,8 +74,6 @@ export function openConnections(most: number, idleTimeoutMs: number): Connection
 }
 
 const redirects = [301, 302, 303, 307, 308];
-const usualRetries = 3;
-const discardedBytes = 65_536;
 
 /** Creates the client of one origin; no connection is opened before the first request. */
 export function createHttp(options: HttpOptions) {
@@ -85,7 +85,7 @@ export function createHttp(options: HttpOptions) {
     const headers = {
       authorization: request.authorization ?? toSws(options.credential),
       accept: request.accept,
-      'user-agent': options.userAgent,
+      'user-agent': `intake/${version}`,
       // Caches on the way do not answer.
       'cache-control': 'no-cache',
       pragma: 'no-cache',
@@ -120,7 +120,7 @@ export function createHttp(options: HttpOptions) {
     throw trouble;
   }
 
-  function retrying<T>({ signal, retries = usualRetries }: HttpRequest, attempt: () => Promise<T>): Promise<T> {
+  function retrying<T>({ signal, retries = 3 }: HttpRequest, attempt: () => Promise<T>): Promise<T> {
     return pRetry(attempt, {
       retries,
       minTimeout: options.retryDelayMs ?? 300,
@@ -165,28 +165,27 @@ function toSws(credential: HttpOptions['credential']): string {
 
 function toAnswer(response: Dispatcher.ResponseData, signal: AbortSignal, address: string): HttpAnswer {
   const headers = Object.entries(response.headers).map(([name, value]) => [name, [value].flat()[0]]);
+  async function* read(): AsyncIterable<Uint8Array> {
+    try {
+      yield* response.body;
+    } catch (error) {
+      throw toTrouble(error, signal, address);
+    }
+  }
   return {
     status: response.statusCode,
     headers: Object.fromEntries(headers),
     isFramed: 'content-length' in response.headers || /\bchunked\s*$/i.test(`${response.headers['transfer-encoding']}`),
-    body: toBytes(response.body, (error) => toTrouble(error, signal, address)),
+    body: read(),
     async [Symbol.asyncDispose]() {
       response.body.on('error', () => undefined).destroy();
     },
   };
 }
 
-async function* toBytes(body: AsyncIterable<Uint8Array>, translate: (error: unknown) => unknown) {
-  try {
-    yield* body;
-  } catch (error) {
-    throw translate(error);
-  }
-}
-
 // Reads a small rest of the body so that the connection can be reused; a larger rest closes the connection.
 function discard(response: Dispatcher.ResponseData): void {
-  response.body.dump({ limit: discardedBytes }).catch(() => undefined);
+  response.body.dump({ limit: 65_536 }).catch(() => undefined);
 }
 
 function toRedirectTarget(response: Dispatcher.ResponseData, from: URL, address: string): URL {

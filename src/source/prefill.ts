@@ -43,19 +43,21 @@ const profileMaxBytes = 2_000_000;
 export function createPrefillSource(options: PrefillSourceOptions): PrefillSource {
   const auth = createHttp({ ...options, url: options.authUrl });
   const api = createHttp(options);
+  const { clientId, clientSecret, redirectUri } = options;
+  const accept = 'application/json';
   const createSession = (authorization: string, accountIds: readonly string[]): CandidateSession => ({
-    loadProfile: (request, signal) =>
-      api.post(
-        {
-          path: 'v2/applications/prefilled',
-          accept: 'application/json',
-          authorization,
-          contentType: 'application/json',
-          body: JSON.stringify(toBody(request)),
-          signal,
+    loadProfile(request, signal) {
+      const posted = { contentType: 'application/json', body: JSON.stringify(toBody(request)) };
+      return api.post(
+        { path: 'v2/applications/prefilled', accept, authorization, ...posted, signal },
+        async (answer) => {
+          const trouble = toStatusTrouble(answer, Date.now());
+          if (trouble !== null) throw trouble;
+          if (answer.status === 204) throw new Trouble('missing', 'The source has no profile (204).', { status: 204 });
+          return parseProfile(await readJson(answer, profileMaxBytes), options.url, accountIds);
         },
-        (answer) => readProfile(answer, options.url, accountIds),
-      ),
+      );
+    },
     loadResume: (resumeId, spool, signal) =>
       api.get({ path: `v2/resumes/${resumeId}`, accept: 'application/octet-stream', authorization, signal }, (answer) =>
         readResume(answer, spool, options.resumeMaxBytes),
@@ -64,19 +66,14 @@ export function createPrefillSource(options: PrefillSourceOptions): PrefillSourc
   return {
     toAuthorizeUrl: (state, advertiserId) => toAuthorizeUrl(options, state, advertiserId),
     async openSession(code, signal) {
-      const { clientId, clientSecret, redirectUri } = options;
-      const { token, accountIds } = await auth.post(
-        {
-          path: 'api/iam/oauth2/token',
-          accept: 'application/json',
-          // Spec: base64(client_id:client_secret), both unencoded; RFC 6749 would percent-encode them first.
-          authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret()}`).toString('base64')}`,
-          contentType: 'application/x-www-form-urlencoded',
-          body: new URLSearchParams({ code, redirect_uri: redirectUri, grant_type: 'authorization_code' }).toString(),
-          signal,
-        },
-        readToken,
-      );
+      const posted = {
+        contentType: 'application/x-www-form-urlencoded',
+        body: new URLSearchParams({ code, redirect_uri: redirectUri, grant_type: 'authorization_code' }).toString(),
+      };
+      // Spec: base64(client_id:client_secret), both unencoded; RFC 6749 would percent-encode them first.
+      const authorization = `Basic ${Buffer.from(`${clientId}:${clientSecret()}`).toString('base64')}`;
+      const request = { path: 'api/iam/oauth2/token', accept, authorization, ...posted, signal };
+      const { token, accountIds } = await auth.post(request, readToken);
       return createSession(`Bearer ${token}`, accountIds);
     },
   };
@@ -97,16 +94,10 @@ function toAuthorizeUrl(options: PrefillSourceOptions, state: string, advertiser
 }
 
 // Spec: Prefill request body. Spec silent: which fields are required; empty fields are left out.
-function toBody(request: PrefillRequest): Record<string, string> {
-  const fields = {
-    applicationFormUrl: request.formUrl,
-    advertiserId: String(request.advertiserId),
-    positionTitle: request.positionTitle,
-    positionUri: request.positionUri,
-    countryCode: request.countryCode,
-    postalCode: request.postalCode,
-  };
-  return Object.fromEntries(Object.entries(fields).filter((field): field is [string, string] => !!field[1]?.trim()));
+function toBody({ formUrl: applicationFormUrl, advertiserId: id, ...request }: PrefillRequest) {
+  const { positionTitle, positionUri, countryCode, postalCode } = request;
+  const fields = { applicationFormUrl, advertiserId: String(id), positionTitle, positionUri, countryCode, postalCode };
+  return Object.fromEntries(Object.entries(fields).filter(([, text]) => text?.trim()));
 }
 
 // Spec: Token response. expires_in is ignored: the token is used within seconds and then dropped. Spec silent: whether the response
@@ -129,19 +120,9 @@ async function readToken(answer: HttpAnswer): Promise<{ readonly token: string; 
 
 function toGrantTrouble(error: string, status: number): Trouble {
   if (error === 'invalid_grant') return new CodeSpent('missing', 'The source does not accept the code any more.');
-  if (error === 'invalid_client' || error === 'unauthorized_client') {
-    return new Trouble('refused', 'The token endpoint rejects the client: check OAUTH_CLIENT_ID and its secret.', {
-      status,
-    });
-  }
-  return new Trouble('malformed', 'The token endpoint rejects the request.', { status });
-}
-
-async function readProfile(answer: HttpAnswer, baseUrl: string, accountIds: readonly string[]): Promise<Profile> {
-  const trouble = toStatusTrouble(answer, Date.now());
-  if (trouble !== null) throw trouble;
-  if (answer.status === 204) throw new Trouble('missing', 'The source has no profile (204).', { status: 204 });
-  return parseProfile(await readJson(answer, profileMaxBytes), baseUrl, accountIds);
+  const isClient = error === 'invalid_client' || error === 'unauthorized_client';
+  const what = isClient ? 'the client: check OAUTH_CLIENT_ID and its secret' : 'the request';
+  return new Trouble(isClient ? 'refused' : 'malformed', `The token endpoint rejects ${what}.`, { status });
 }
 
 async function readJson(answer: HttpAnswer, maxBytes: number): Promise<unknown> {

@@ -30,7 +30,6 @@ function createClient({ url }: IndependentServer, changed: Partial<OwnPrefillOpt
     idleTimeoutMs: 60_000,
     totalTimeoutMs: 60_000,
     connections: 2,
-    userAgent: 'intake/test',
     resumeMaxBytes: 1000,
     ...changed,
   });

@@ -159,7 +159,7 @@ test.each(['{"toString":1}', '["bearer"]', '1', '"mac"'])('a token of the type %
   const { url } = server;
   await using source = openOwnPrefillSource({
     ...{ url, authUrl: url, clientId: 'a', clientSecret: () => 'b', redirectUri: 'c', resumeMaxBytes: 1 },
-    ...{ idleTimeoutMs: 60_000, totalTimeoutMs: 60_000, connections: 1, userAgent: 'test' },
+    ...{ idleTimeoutMs: 60_000, totalTimeoutMs: 60_000, connections: 1 },
   });
   const session = source.openSession('code', new AbortController().signal);
   await expect(session).rejects.toMatchObject({ kind: 'malformed' });

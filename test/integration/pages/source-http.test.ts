@@ -6,6 +6,7 @@ import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Trouble } from '../../../src/domain/trouble.ts';
+import { version } from '../../../src/domain/version.ts';
 import { createCacheTest, type ListAnswer, type Source } from '../../../src/source/client.ts';
 import { listenLocally } from '../../support/servers/local-server.ts';
 import { type OwnSourceOptions, openOwnSource } from '../../support/servers/own-source.ts';
@@ -37,7 +38,6 @@ async function open(
     credential: secret,
     listMaxBytes: 1_000_000,
     applicationMaxBytes: 4_000_000,
-    userAgent: 'intake-test',
     retryDelayMs: 10,
     ...options,
   });
@@ -83,7 +83,7 @@ describe('a question', () => {
     expect(request?.headers).toMatchObject({
       authorization: `SWS ${secret}`,
       accept: 'application/json',
-      'user-agent': 'intake-test',
+      'user-agent': `intake/${version}`,
     });
     expect(request?.headers['accept-encoding']).toBeUndefined();
   });

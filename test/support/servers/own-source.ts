@@ -16,7 +16,6 @@ export interface OwnSourceOptions extends Partial<Own & Omit<SourceOptions, 'url
 
 const usual = {
   format: 'json',
-  userAgent: 'test',
   connections: 2,
   idleTimeoutMs: 60_000,
   totalTimeoutMs: 120_000,
