@@ -66,13 +66,11 @@ import {
   loadSyncStates,
   loadUnfinished,
 } from './sweeps/continue-sweep.ts';
-import { loadAuditedProof } from './sweeps/evidence.ts';
-import { loadCurrentProof, type StoredProofs, withProofs } from './sweeps/export-evidence.ts';
+import * as evidence from './sweeps/evidence.ts';
+import { loadVerdict, type StoredProofs, withProofs } from './sweeps/evidence.ts';
 import {
   confirmCursors,
   endCertificates,
-  loadCertificates,
-  loadVerdict,
   noteStop,
   pruneSweeps,
   resolveUnreadable,
@@ -155,7 +153,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     decisions: bind([db], decisions),
 
     evidence: {
-      ...bind([db], { loadCertificates, loadAuditedProof, loadCurrentProof }),
+      ...bind([db], evidence),
       withProofs: <T>(advertiserId: bigint, work: (proofs: StoredProofs) => Promise<T>) =>
         withProofs(db, advertiserId, work),
     },

@@ -13,13 +13,11 @@ const options = { yes: flag('accept'), advertiser };
 async function accept(context: Context, { yes, advertiser: name }: Given<typeof options>, id: bigint | null) {
   await using app = await openKnown(context, 'accept', name);
   const { decisions } = app.store;
-  const load = (of: bigint) => (id === null ? decisions.loadDeletions(of) : decisions.loadUnreadable(of, id));
-  const take = (of: bigint, ids: readonly bigint[]) =>
-    id === null ? decisions.acceptDeletions(of, ids, app.by) : decisions.acceptUnreadable(of, id, app.by);
+  const decision = { what: id === null ? 'deletions' : 'unreadable', by: app.by } as const;
   const decided: (Undecided & { readonly name: string; readonly accepted: number })[] = [];
   for (const { name, advertiserId } of app.accounts) {
-    const found = await load(advertiserId);
-    const accepted = yes && found.ids.length > 0 ? await take(advertiserId, found.ids) : 0;
+    const found = await decisions.loadUndecided(advertiserId, id);
+    const accepted = yes && found.ids.length > 0 ? await decisions.decide(advertiserId, decision, found.ids) : 0;
     decided.push({ name, ...found, accepted });
   }
   const isOpen = !yes && decided.some(({ ids }) => ids.length > 0);

@@ -3,8 +3,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { Application, Reject } from '../../domain/application.ts';
 import { type Applicant, chooseCopy, isNewcomer } from '../../domain/copies.ts';
-import type { Covered } from '../../domain/coverage/position.ts';
-import { lastPosition } from '../../domain/coverage/position.ts';
+import { type Covered, lastPosition } from '../../domain/coverage/position.ts';
 import { type LackingId, mostLacking } from '../../domain/coverage/question.ts';
 import type { WriteContext } from '../accounts/leases.ts';
 import { mayStore, toClaimant } from '../gate.ts';

@@ -4,7 +4,7 @@
 import { type Decision, toDecisionBody, toIdList } from '../../domain/evidence/record.ts';
 import { laneLock } from '../accounts/leases.ts';
 import { appendEvents } from '../events.ts';
-import type { Database, Queryable, Transaction } from '../postgres/database.ts';
+import type { Database, Queryable } from '../postgres/database.ts';
 import { appendEvidence, loadAuditedProof } from '../sweeps/evidence.ts';
 
 /** What an operator may decide about: ids, and since when they are gone or cannot be read. */
@@ -15,62 +15,43 @@ export interface Undecided {
   readonly reason: string | null;
 }
 
-/** Applications that sweeps no longer saw and that are not marked as missing yet. */
-export async function loadDeletions(db: Queryable, advertiserId: bigint): Promise<Undecided> {
-  const rows = await db.query<{ id: bigint; since: Date }>(
-    `SELECT application_id AS id, absent_since AS since FROM intake.applications
-     WHERE advertiser_id = $1 AND absent_since IS NOT NULL AND missing_since IS NULL AND erased_at IS NULL ORDER BY application_id`,
-    [advertiserId],
+const isGone = `absent_since IS NOT NULL AND missing_since IS NULL AND erased_at IS NULL`;
+
+/** Applications that sweeps no longer saw and that are not missing yet; or this id, if the source fails for it and nobody accepted that. */
+export async function loadUndecided(db: Queryable, advertiserId: bigint, id: bigint | null): Promise<Undecided> {
+  const rows = await db.query<{ id: bigint; since: Date; reason: string | null }>(
+    id === null
+      ? `SELECT application_id AS id, min(absent_since) OVER () AS since, NULL AS reason FROM intake.applications
+         WHERE advertiser_id = $1 AND ${isGone} ORDER BY application_id`
+      : `SELECT application_id AS id, since, reason FROM intake.unreadable
+         WHERE advertiser_id = $1 AND application_id = $2 AND accepted_at IS NULL`,
+    id === null ? [advertiserId] : [advertiserId, id],
   );
-  const [since = null] = rows.map((row) => row.since).sort((a, b) => a.getTime() - b.getTime());
-  return { ids: rows.map(({ id }) => id), since, reason: null };
+  const { since = null, reason = null } = rows[0] ?? {};
+  return { ids: rows.map((row) => row.id), since, reason };
 }
 
-/** The id if the source fails for it and nobody has accepted that yet. */
-export async function loadUnreadable(db: Queryable, advertiserId: bigint, id: bigint): Promise<Undecided> {
-  const [row] = await db.query<{ since: Date; reason: string }>(
-    `SELECT since, reason FROM intake.unreadable WHERE advertiser_id = $1 AND application_id = $2 AND accepted_at IS NULL`,
-    [advertiserId, id],
-  );
-  return { ids: row ? [id] : [], since: row?.since ?? null, reason: row?.reason ?? null };
-}
-
-/** Marks applications as missing that the source no longer shows. Returns how many. */
-export async function acceptDeletions(db: Database, advertiserId: bigint, ids: readonly bigint[], by: string) {
-  return await decide(db, advertiserId, { what: 'deletions', by }, async (tx) => {
-    const rows = await tx.query<{ id: bigint }>(
-      `UPDATE intake.applications SET missing_since = now() WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[])
-         AND absent_since IS NOT NULL AND missing_since IS NULL AND erased_at IS NULL RETURNING application_id AS id`,
-      [advertiserId, ids],
-    );
-    const missing = rows.map(({ id: applicationId }) => ({ applicationId, type: 'application.missing' }) as const);
-    await appendEvents(tx, advertiserId, missing);
-    return rows.map(({ id }) => id);
-  });
-}
-
-/** Accepts that the source cannot show this id. Returns 1, or 0 if it shows it by now. */
-export async function acceptUnreadable(db: Database, advertiserId: bigint, id: bigint, by: string): Promise<number> {
-  return await decide(db, advertiserId, { what: 'unreadable', by }, async (tx) => {
-    const rows = await tx.query(
-      `UPDATE intake.unreadable SET accepted_at = now(), accepted_by = $3
-       WHERE advertiser_id = $1 AND application_id = $2 AND accepted_at IS NULL RETURNING 1`,
-      [advertiserId, id, by],
-    );
-    return rows.length === 0 ? [] : [id];
-  });
-}
-
-/** Runs a decision and records it. The lane lock keeps a sweep from ending at the same time. */
-async function decide(
+/**
+ * Marks these applications as missing, or accepts that the source cannot show these ids. Returns how many: not those that it shows by now.
+ * The lane lock keeps a sweep from ending at the same time.
+ */
+export async function decide(
   db: Database,
   advertiserId: bigint,
   { what, by }: Decision,
-  write: (tx: Transaction) => Promise<readonly bigint[]>,
+  chosen: readonly bigint[],
 ): Promise<number> {
   return await db.transaction(
     async (tx) => {
-      const ids = [...(await write(tx))].sort((a, b) => (a < b ? -1 : 1));
+      const rows = await tx.query<{ id: bigint }>(
+        what === 'deletions'
+          ? `UPDATE intake.applications SET missing_since = now()
+             WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND ${isGone} RETURNING application_id AS id`
+          : `UPDATE intake.unreadable SET accepted_at = now(), accepted_by = $3
+             WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND accepted_at IS NULL RETURNING application_id AS id`,
+        [advertiserId, chosen, ...(what === 'deletions' ? [] : [by])],
+      );
+      const ids = rows.map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1));
       if (ids.length === 0) return 0;
       const [applicationId = null] = ids.length === 1 ? ids : [];
       const facts = { what, count: ids.length, ids: toIdList(ids) };
@@ -78,6 +59,9 @@ async function decide(
       const proof = await loadAuditedProof(tx, advertiserId, null);
       const body = toDecisionBody(new Date(), { what, by }, ids);
       if (proof !== null) await appendEvidence(tx, advertiserId, proof.sweepId, [body]);
+      const missing = what === 'deletions' ? ids : [];
+      const toEvent = (applicationId: bigint) => ({ applicationId, type: 'application.missing' }) as const;
+      await appendEvents(tx, advertiserId, missing.map(toEvent));
       return ids.length;
     },
     laneLock(advertiserId, 'live'),

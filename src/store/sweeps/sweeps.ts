@@ -5,14 +5,13 @@ import type { Conclusion, SweepEnd } from '../../domain/coverage/certificate.ts'
 import { type Covered, withRange } from '../../domain/coverage/position.ts';
 import type { LackingId } from '../../domain/coverage/question.ts';
 import { newestIds, toCursor } from '../../domain/cursor.ts';
-import type { Verdict } from '../../domain/evidence/explain.ts';
-import type { ExportedCertificate, LineBody } from '../../domain/evidence/record.ts';
+import type { LineBody } from '../../domain/evidence/record.ts';
 import { SweepDropped } from '../../domain/trouble.ts';
 import { laneLock, type WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
 import { columnsOf, type Database, pipeline, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
-import { appendEvidence, pruneEvidence } from './evidence.ts';
+import { appendEvidence, loadCertificates, pruneEvidence } from './evidence.ts';
 
 export type SweepPurpose = 'live' | 'recheck' | 'backfill';
 
@@ -254,26 +253,6 @@ export async function confirmCursors(db: Queryable, advertiserIds: readonly bigi
        < CASE WHEN EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = id AND k.axis = 'id') THEN 2 ELSE 1 END
      ON CONFLICT (advertiser_id) DO NOTHING`,
     [advertiserIds],
-  );
-}
-
-/** The verdict of all sweeps of an account; null stands for one whose id is not known yet. */
-export async function loadVerdict(db: Queryable, advertiserId: bigint | null): Promise<Verdict> {
-  const [verdict] = await db.query<Verdict>(
-    `SELECT certificate, risk, reason, open_ranges AS "openRanges", coalesce(evidence, '{}') AS evidence
-     FROM intake_analytics.completeness WHERE advertiser_id = $1`,
-    [advertiserId],
-  );
-  const reason = 'nothing was read to its end yet';
-  return verdict ?? { certificate: 'unproven', risk: 'doubt', reason, openRanges: 1, evidence: [] };
-}
-
-export async function loadCertificates(db: Queryable, advertiserId: bigint | null): Promise<ExportedCertificate[]> {
-  return await db.query<ExportedCertificate>(
-    `SELECT low, high, certificate, risk, reason, sweep_id AS "sweepId", as_of AS "startedAt",
-       complete_through AS "completeThrough", encode(evidence_hash, 'hex') AS last
-     FROM intake.coverage WHERE advertiser_id = $1 AND axis = 'id' ORDER BY low`,
-    [advertiserId],
   );
 }
 

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { checkProof } from '../../../examples/check-proof.ts';
 import { openSandbox, type Sandbox } from '../../../src/dev/sandbox/http/server.ts';
 import { openStore } from '../../../src/store/store.ts';
-import { rowsAtATime } from '../../../src/store/sweeps/export-evidence.ts';
+import { rowsAtATime } from '../../../src/store/sweeps/evidence.ts';
 import { holdLane } from '../../../src/sync/accounts/held-lane.ts';
 import { audit, mostAudits, witnessByDate } from '../../../src/sync/read/audit.ts';
 import { emptyDatabase, shareDatabase } from '../../support/database/test-database.ts';
