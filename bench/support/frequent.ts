@@ -36,7 +36,7 @@ const frequent: Record<string, (db: Queryable, advertiserId: bigint) => Promise<
   'what is known before a recheck': (db, advertiserId) => countListed(db, advertiserId, { low: 1n, high: null }),
   'the ids that split a recheck': (db, advertiserId) => loadKnownIds(db, advertiserId, nearestPosition(5_000n)),
   'where the recheck of recent days begins': (db, advertiserId) => loadRecentFrom(db, advertiserId, 2),
-  'the place of an audit': (db, advertiserId) => loadAuditPlace(db, advertiserId, { random: 0.5, size: 20 }),
+  'the place of an audit': (db, advertiserId) => loadAuditPlace(db, advertiserId, 0.5, 20),
   'whether a page holds hidden applications': (db, advertiserId) =>
     findHidden(
       db,

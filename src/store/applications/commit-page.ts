@@ -62,11 +62,7 @@ export async function commitPage(
   }
 }
 
-async function write(
-  open: PageWrite,
-  diff: PageDiff,
-  progress: PageProgress | null,
-): Promise<PageSummary | 'outdated'> {
+async function write(open: PageWrite, diff: PageDiff, progress: PageProgress | null) {
   const { db: tx, advertiserId, page, events } = open;
   const { sweep } = page;
   // While the other lane runs, the diff is taken again under the lane lock: otherwise both lanes could write from an outdated diff.

@@ -111,13 +111,8 @@ export async function findErasedOthers(account: Account, applications: readonly 
     [account.advertiserId, applications.map(({ id }) => id)],
   );
   const gone = new Set(rows.map((row) => row.application_id));
-  return new Set(
-    await findClaimants(
-      account,
-      applications.filter(({ id }) => gone.has(id)),
-      [],
-    ),
-  );
+  const claimants = applications.filter(({ id }) => gone.has(id));
+  return new Set(await findClaimants(account, claimants, []));
 }
 
 /** Where an id names several people, its application is the copy of the person whose row it is. */

@@ -5,15 +5,8 @@ import { type BlobFacts, type FileDescription, toBlobKey } from '../../domain/bl
 import type { FinalState } from '../../domain/download-verdict.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
-import { type ApplicationEvent, appendEvents } from '../events.ts';
-import {
-  columnsOf,
-  type Database,
-  pipeline,
-  type Queryable,
-  retryOnConflict,
-  type Transaction,
-} from '../postgres/database.ts';
+import { appendEvents } from '../events.ts';
+import { columnsOf, type Database, pipeline, type Queryable, retryOnConflict, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Claim } from './download-queue.ts';
 import { sameBytes } from './mark-infected.ts';
@@ -70,11 +63,8 @@ async function write(tx: Transaction, downloads: readonly CompletedClaim[]): Pro
   const ended = won.map((download, at) => toEnd(download, infected, checks.get(at)));
   const pick = (wanted: Ended['follows']) => ended.filter(({ follows }) => follows === wanted);
   const replaced = pick('replace');
-  await replaceBytes(
-    tx,
-    advertiserId,
-    replaced.map(({ claim }) => claim),
-  );
+  const replacedClaims = replaced.map(({ claim }) => claim);
+  await replaceBytes(tx, advertiserId, replacedClaims);
   const changed = await updateReady(tx, advertiserId, toIds(replaced));
   await noteUnconfirmed(tx, advertiserId, pick('note'));
   const written = [...pick('write'), ...replaced];
@@ -83,7 +73,7 @@ async function write(tx: Transaction, downloads: readonly CompletedClaim[]): Pro
   const screens = stored
     .filter(({ claim }) => claim.kind === 'screen')
     .map(({ claim, completion }) => ({ ...claim, sha256: completion.blob.sha256, parsed: completion.screens }));
-  const isContradicted = stored.some(({ completion }) => completion.compared === 'contradicted');
+  const isContradicted = stored.some(isContradiction);
   const markReady = () => updateReady(tx, advertiserId, toIds(won));
   // `updateReady` reads what the others wrote.
   const [unchanged, , ready] = await pipeline([
@@ -92,7 +82,7 @@ async function write(tx: Transaction, downloads: readonly CompletedClaim[]): Pro
     // A contradiction reopens linked files below, and their applications are then no longer ready: `ready_at` is updated after that.
     isContradicted ? null : markReady(),
   ]);
-  const opened = await recordHashTrust(tx, advertiserId, stored, unchanged + same.length, isContradicted);
+  const opened = await recordHashTrust(tx, advertiserId, stored, unchanged + same.length);
   await appendEvents(tx, advertiserId, [...changed, ...opened, ...(ready ?? (await markReady()))]);
   const states = new Map(ended.map(({ claim, state }) => [claim, state]));
   return downloads.map(({ claim }) => states.get(claim) ?? 'lost');
@@ -159,6 +149,8 @@ function isKept(ended: Ended): ended is Kept {
 function isStored(completion: Completion): completion is StoredFile {
   return completion.kind === 'stored';
 }
+
+const isContradiction = ({ completion }: Kept) => completion.compared === 'contradicted';
 
 /** The fence: deletes the rows that still have this worker's token. Applications are locked first, in the order of ids, as by pages. */
 async function deleteClaimed(tx: Queryable, advertiserId: bigint, downloads: readonly CompletedClaim[]) {
@@ -265,13 +257,8 @@ const writeSql = `
   RETURNING coalesce(same.by_hash, false) AS unchanged`;
 
 /** Records what downloads showed about the source's Hash. A contradiction ends all trust, and files linked by Hash are fetched. */
-async function recordHashTrust(
-  tx: Transaction,
-  advertiserId: bigint,
-  stored: readonly Kept[],
-  unchanged: number,
-  isContradicted: boolean,
-): Promise<ApplicationEvent[]> {
+async function recordHashTrust(tx: Transaction, advertiserId: bigint, stored: readonly Kept[], unchanged: number) {
+  const isContradicted = stored.some(isContradiction);
   const agreed = stored.filter(({ completion }) => completion.compared === 'agreed').length;
   if (agreed === 0 && !isContradicted && unchanged === 0) return [];
   const [trust] = await tx.query<Columns<'hash_trust', 'unchanged'>>(

@@ -48,9 +48,9 @@ export async function beginErasure(
 
 /** Erases what the source shows with an erased account or address, each with a receipt, and nothing that names their former ones. */
 export async function eraseStopped(
-  account: Account & { readonly events: ApplicationEvent[] },
-  stopped: Iterable<{ readonly id: bigint }>,
-): Promise<void> {
+  account: Account & { events: ApplicationEvent[] },
+  stopped: Iterable<{ id: bigint }>,
+) {
   for (const { id: applicationId } of stopped) {
     const sought = { by: 'application', applicationId } as const;
     const person = await findPerson(account, sought, { lock: true, alone: true });
@@ -73,20 +73,13 @@ async function writeErasure(
   if (!isFound) await renewTombstones(account, requestHash);
   const isPerson = sought.by === 'address' || sought.by === 'jobseeker';
   if (isPerson) await setTombstones(account, jobId, [requestHash], future);
+  const rest = isFound ? [person.applicationIds, person.hashes] : [null, null];
   const [row] = await db.query<ErasureJob>(
     `INSERT INTO intake.erasure_jobs AS j
        (advertiser_id, job_id, sought_by, sought, requested_by, step, check_again_at, application_ids, hashes, counts, closed_at)
      VALUES ($1, $2, $3, $4, $5, CASE WHEN $9 THEN 'bytes' ELSE 'closed' END, now(), $6, $7, $8::jsonb,
        CASE WHEN NOT $9 THEN now() END) RETURNING ${jobColumns}`,
-    [
-      ...[advertiserId, jobId, sought.by, requestHash, by],
-      ...[
-        isFound ? person.applicationIds : null,
-        isFound ? person.hashes : null,
-        JSON.stringify(person.counts),
-        isFound,
-      ],
-    ],
+    [advertiserId, jobId, sought.by, requestHash, by, ...rest, JSON.stringify(person.counts), isFound],
   );
   const applicationId = sought.by === 'application' ? sought.applicationId : null;
   const facts = { job_id: jobId, sought_by: sought.by, ...(future && { future }), ...person.counts };

@@ -141,25 +141,17 @@ function toPatterns({ accounts, addresses }: Names): string[][] {
   return [accounts.flatMap((id) => toAccountId(id) ?? []).map(toAccountPattern), addresses.map(toAddressPattern)];
 }
 
-interface QuarantinedElement {
-  readonly fingerprint: string;
-  readonly identity: string;
-}
+type Element = Readonly<Record<'fingerprint' | 'identity', string>>;
 
 const elementColumns = `encode(fingerprint, 'hex') AS fingerprint, encode(coalesce(identity, fingerprint), 'hex') AS identity`;
 
 /** Elements that name the person, or that became one of these applications: the source may have changed the address since. */
-async function findQuarantined(
-  { db, advertiserId }: Account,
-  sought: Sought,
-  names: Names,
-  ids: readonly bigint[],
-): Promise<QuarantinedElement[]> {
+async function findQuarantined({ db, advertiserId }: Account, sought: Sought, names: Names, ids: readonly bigint[]) {
   const isAge = sought.by === 'retention';
   const isTheirs = isAge
     ? `${isAged.quarantine} OR application_id = ANY ($3::bigint[])`
     : `${isNamedIn(json)} OR application_id = ANY ($4::bigint[])`;
-  return await db.query(
+  return await db.query<Element>(
     `SELECT ${elementColumns} FROM intake.quarantine
      WHERE advertiser_id = $1 AND (${isTheirs}) ORDER BY fingerprint LIMIT ${isAge ? sought.limit : 'ALL'}`,
     [advertiserId, ...(isAge ? [sought.before] : toPatterns(names)), ids],
@@ -167,14 +159,10 @@ async function findQuarantined(
 }
 
 /** Further elements that have the id of one of these people, and neither another account nor another address. */
-async function findShared(
-  { db, advertiserId }: Account,
-  people: readonly Person[],
-  found: readonly QuarantinedElement[],
-): Promise<QuarantinedElement[]> {
+async function findShared({ db, advertiserId }: Account, people: readonly Person[], found: readonly Element[]) {
   if (people.length === 0) return [];
   const holders = new Map(people.map((person) => [String(person.applicationId), toNames(person)]));
-  const rows = await db.query<QuarantinedElement & { id: string; raw: string }>(
+  const rows = await db.query<Element & { id: string; raw: string }>(
     `SELECT ${elementColumns}, btrim(own.id #>> '{}') AS id, raw::text AS raw
      FROM intake.quarantine CROSS JOIN LATERAL jsonb_path_query(${inMember('id')}) AS own (id)
      WHERE advertiser_id = $1 AND reason = $2 AND btrim(own.id #>> '{}') = ANY ($3::text[]) AND encode(fingerprint, 'hex') <> ALL ($4::text[])

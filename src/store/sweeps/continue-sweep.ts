@@ -1,9 +1,8 @@
 // Loads what a sweep needs before its first request: ranges that were left open, where a poll begins, and which ids are stored.
+import type { Application } from '../../domain/application.ts';
 import type { KnownIds } from '../../domain/coverage/coverage.ts';
-import type { Covered } from '../../domain/coverage/position.ts';
-import { nearestPosition, type Position, rising, toRange } from '../../domain/coverage/position.ts';
+import { type Covered, nearestPosition, type Position, rising, toRange } from '../../domain/coverage/position.ts';
 import type { KnownPages } from '../../domain/coverage/state.ts';
-import type { AuditPlace } from '../../domain/coverage/witness.ts';
 import type { Lane } from '../accounts/leases.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
@@ -193,11 +192,7 @@ export async function loadKnownIds(db: Queryable, advertiserId: bigint | null, f
 }
 
 /** A random place in the range of stored ids, for an audit; null where nothing is stored there. `random` is a share of the range. */
-export async function loadAuditPlace(
-  db: Queryable,
-  advertiserId: bigint,
-  { random, size }: { readonly random: number; readonly size: number },
-): Promise<AuditPlace | null> {
+export async function loadAuditPlace(db: Queryable, advertiserId: bigint, random: number, size: number) {
   const rows = await db.query<Columns<'applications', 'application_id'>>(
     `WITH ends AS (
        SELECT (SELECT application_id FROM intake.applications WHERE advertiser_id = $1 ORDER BY application_id LIMIT 1) AS low,
@@ -217,16 +212,13 @@ export async function loadAuditPlace(
   return { ids: ids.slice(1, -1), from: toRange(first + 1n, last)?.from ?? last, to: nearestPosition(last - 1n) };
 }
 
+type Dated = Pick<Application, 'id' | 'submittedAt'>;
+
 /**
  * Those of these ids, none of them stored, that a certificate covers, submitted before its `complete_through`; or whose range a running sweep
  * has closed, submitted before the one that it would get. What a poll shows above the cursor is new, whatever its date says.
  */
-export async function findHidden(
-  db: Queryable,
-  advertiserId: bigint,
-  applications: readonly { readonly id: bigint; readonly submittedAt: number | null }[],
-  isPoll: boolean,
-): Promise<bigint[]> {
+export async function findHidden(db: Queryable, advertiserId: bigint, shown: readonly Dated[], isPoll: boolean) {
   const rows = await db.query<{ id: bigint }>(
     `SELECT s.id FROM unnest($2::bigint[], $3::float8[]) AS s (id, ms)
      -- Without a date of its own, an application is as old as the next one that has a date.
@@ -241,7 +233,7 @@ export async function findHidden(
                AND r.low <= s.id AND (r.high IS NULL OR r.high >= s.id))))
        AND NOT EXISTS (SELECT 1 FROM intake.unreadable u WHERE u.advertiser_id = $1 AND u.application_id = s.id)
        AND (NOT $4 OR s.id < (SELECT c.after_id FROM intake.cursors c WHERE c.advertiser_id = $1))`,
-    [advertiserId, ...columnsOf(applications, 'id', 'submittedAt'), isPoll],
+    [advertiserId, ...columnsOf(shown, 'id', 'submittedAt'), isPoll],
   );
   return rows.map((row) => row.id);
 }

@@ -198,11 +198,7 @@ async function recordCoverage(tx: Queryable, page: SweepPage, ended: Conclusion,
 /** When an unreadable id is requested again: after a minute, twice as long after each failure, a day at most. */
 const nextAt = (tries: string) => `now() + least(power(2, least(${tries}, 20)), 1440) * interval '1 minute'`;
 
-export async function saveUnreadable(
-  tx: Queryable,
-  advertiserId: bigint,
-  ids: readonly { readonly id: bigint; readonly reason: string }[],
-): Promise<void> {
+export async function saveUnreadable(tx: Queryable, advertiserId: bigint, ids: SweepProgress['unreadable']) {
   if (ids.length === 0) return;
   await tx.query(
     `INSERT INTO intake.unreadable AS u (advertiser_id, application_id, reason, next_at)

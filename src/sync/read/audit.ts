@@ -14,7 +14,7 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
   const { advertiserId } = task.advertiser;
   if (advertiserId === null) return 0;
   const { pages } = await loadState(deps, task);
-  const place = await store.coverage.loadAuditPlace(advertiserId, { random: random(), size: auditSize(pages) });
+  const place = await store.coverage.loadAuditPlace(advertiserId, random(), auditSize(pages));
   if (place === null) return 0;
   const [both, lower] = auditQuestions(place, random);
   const narrow = await ask(deps, task, both);
