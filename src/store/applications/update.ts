@@ -10,7 +10,6 @@ import { withoutErased } from '../gate.ts';
 import type { Account } from '../person-key.ts';
 import type { Queryable, Transaction } from '../postgres/database.ts';
 import { eraseStopped } from '../privacy/erasure-jobs.ts';
-import type { Columns } from '../schema/rows.ts';
 import type { ReadPage } from './diff-page.ts';
 import { toJson, toPriority } from './insert.ts';
 import { hasSameFacts, isHashSignal, learnVolatile, toContent, toDiffering } from './volatile.ts';
@@ -39,7 +38,8 @@ export async function applyChanges(open: PageWrite, changed: readonly Applicatio
   await tx.query(updateApplicationsSql, [advertiserId, rows, page.seq, announced]);
   await tx.query(mergeJobSeekingInfoSql, [advertiserId, rows]);
   const flagged = await loadFlagged(tx, advertiserId, ids);
-  const hashSignals = await loadHashSignal(tx, advertiserId);
+  const signalSql = `SELECT ${isHashSignal} AS "hashSignals"`;
+  const [{ hashSignals } = { hashSignals: true }] = await tx.query<{ hashSignals: boolean }>(signalSql, [advertiserId]);
   const priority = toPriority(page.lease);
   await tx.query(keepVersionsSql, [advertiserId, rows, hashSignals]);
   await tx.query(dropReplacedSql, [advertiserId, rows]);
@@ -62,10 +62,8 @@ export async function applyChanges(open: PageWrite, changed: readonly Applicatio
 async function lockAndJudge(tx: Queryable, context: WriteContext, changed: readonly Application[]) {
   const ids = changed.map((a) => a.id);
   await lockApplications(tx, context.advertiserId, ids);
-  const rows = await tx.query<
-    Columns<'applications', 'application_id'> & { stale: boolean; same: boolean; members: MemberHashes | null }
-  >(
-    `SELECT application_id, observed_seq > $3 OR EXISTS (
+  const rows = await tx.query<{ id: bigint; stale: boolean; same: boolean; members: MemberHashes | null }>(
+    `SELECT a.application_id AS id, observed_seq > $3 OR EXISTS (
          SELECT 1 FROM intake.recent_pages r
          WHERE r.advertiser_id = $1 AND r.seq > $3 AND r.lane <> $4
            AND a.application_id BETWEEN r.lowest_id AND r.highest_id) AS stale,
@@ -77,7 +75,7 @@ async function lockAndJudge(tx: Queryable, context: WriteContext, changed: reado
   const came = new Map(changed.map((a) => [a.id, a.members]));
   const same = rows
     .filter((row) => row.same && !row.stale)
-    .map(({ application_id: id, members }) => ({ id, before: members ?? {}, after: came.get(id) ?? {} }));
+    .map(({ id, members }) => ({ id, before: members ?? {}, after: came.get(id) ?? {} }));
   const volatile = await learnVolatile(
     tx,
     context.advertiserId,
@@ -86,7 +84,7 @@ async function lockAndJudge(tx: Queryable, context: WriteContext, changed: reado
   const isSilent = ({ before, after }: (typeof same)[number]) =>
     toContent(before, volatile) === toContent(after, volatile);
   return {
-    stale: new Set(rows.filter((row) => row.stale).map((row) => row.application_id)),
+    stale: new Set(rows.filter((row) => row.stale).map(({ id }) => id)),
     silent: new Set(same.filter(isSilent).map(({ id }) => id)),
   };
 }
@@ -140,11 +138,6 @@ const mergeJobSeekingInfoSql = `
   ON CONFLICT (advertiser_id, application_id) DO UPDATE SET
     job_title = excluded.job_title, company_name = excluded.company_name, time_in_role_months = excluded.time_in_role_months,
     is_new_to_workforce = excluded.is_new_to_workforce, gone_at = NULL`;
-
-async function loadHashSignal(tx: Queryable, advertiserId: bigint): Promise<boolean> {
-  const [row] = await tx.query<{ tells: boolean }>(`SELECT ${isHashSignal} AS tells`, [advertiserId]);
-  return row?.tells ?? true;
-}
 
 /** True where the virus flag of the same upload changed. Its Size and Hash may change too: Size is 0 while the source shows no bytes. */
 const isFlagOnly = (f: string) => `((old.has_virus IS TRUE) <> (${f}.has_virus IS TRUE)

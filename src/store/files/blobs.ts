@@ -48,12 +48,7 @@ export interface BlobAnnouncement {
  * Locks the applications that have these bytes, now or in an earlier version, and the applications in `more`. Every writer takes these locks
  * before those of blobs, in the order of ids. What is read of the applications afterwards, such as `missing_since`, stays true until COMMIT.
  */
-export async function lockHolders(
-  tx: Queryable,
-  advertiserId: bigint,
-  hashes: readonly string[],
-  more: readonly bigint[] = [],
-): Promise<void> {
+export async function lockHolders(tx: Queryable, advertiserId: bigint, hashes: readonly string[], more: bigint[] = []) {
   await tx.query(
     `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id IN (
        SELECT application_id FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])
@@ -76,8 +71,12 @@ export const announceKnown = `ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
  */
 export async function announceBlobs(db: Queryable, announcements: readonly BlobAnnouncement[]) {
   const advertiserId = announcements[0]?.claim.advertiserId ?? 0n;
-  const toKey = ({ sha256 }: BlobFacts) => toBlobKey(advertiserId, sha256);
-  const intended = announcements.map(({ claim, blob }) => ({ ...claim, ...blob, key: toKey(blob) }));
+  const toRow = ({ claim, blob }: BlobAnnouncement) => ({
+    ...claim,
+    ...blob,
+    key: toBlobKey(advertiserId, blob.sha256),
+  });
+  const intended = announcements.map(toRow);
   const rows = await db.query<{ at: number; answer: AnnounceAnswer }>(
     `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), intended AS MATERIALIZED (
        SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::uuid[])

@@ -23,12 +23,7 @@ export async function loadFlagged(tx: Queryable, advertiserId: bigint, ids: read
 }
 
 /** Called after applications changed: marks the bytes of their flagged files as infected, and frees bytes of `before` without a flag. */
-export async function markFlagged(
-  tx: Transaction,
-  advertiserId: bigint,
-  ids: readonly bigint[],
-  before: readonly string[],
-): Promise<ApplicationEvent[]> {
+export async function markFlagged(tx: Transaction, advertiserId: bigint, ids: readonly bigint[], before: string[]) {
   const hashes = await loadFlagged(tx, advertiserId, ids);
   const recalled = hashes.length > 0 ? await markInfected(tx, advertiserId, hashes) : [];
   const doubtful = before.filter((sha256) => !hashes.includes(sha256));

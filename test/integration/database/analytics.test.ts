@@ -5,7 +5,7 @@ import { describe, expect } from 'vitest';
 import { unreadableFlag } from '../../../src/domain/application.ts';
 import type { Screen } from '../../../src/domain/screen.ts';
 import { appendEvents } from '../../../src/store/events.ts';
-import { replaceScreens } from '../../../src/store/files/screens.ts';
+import { replaceScreens } from '../../../src/store/files/complete-download.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
 import { test as base } from '../../support/database/test-database.ts';
 import { dbtFile, renderDbtSources } from '../../support/documents/dbt-sources.ts';

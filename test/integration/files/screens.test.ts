@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import type { Screen } from '../../../src/domain/screen.ts';
 import { parseScreens, screenParserVersion } from '../../../src/source/parse/screen.ts';
-import { replaceScreens } from '../../../src/store/files/screens.ts';
+import { replaceScreens } from '../../../src/store/files/complete-download.ts';
 import { type Database, openDatabase, type Queryable } from '../../../src/store/postgres/database.ts';
 import { test as base, emptyDatabase } from '../../support/database/test-database.ts';
 import { screenLists } from '../../support/screens.ts';

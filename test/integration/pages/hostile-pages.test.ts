@@ -6,7 +6,7 @@ import { describe, expect } from 'vitest';
 import { Trouble } from '../../../src/domain/trouble.ts';
 import { parsePage } from '../../../src/source/parse/list.ts';
 import { parseScreens } from '../../../src/source/parse/screen.ts';
-import { replaceScreens } from '../../../src/store/files/screens.ts';
+import { replaceScreens } from '../../../src/store/files/complete-download.ts';
 import { type Database, openDatabase } from '../../../src/store/postgres/database.ts';
 import { anApplication, aPage, commitPage } from '../../support/applications.ts';
 import { emptyDatabase, type TestDatabase, test } from '../../support/database/test-database.ts';

@@ -4,7 +4,7 @@
 import type { TruthRow } from '../../../src/dev/sandbox/account/truth.ts';
 import { openSandbox } from '../../../src/dev/sandbox/http/server.ts';
 import { screenParserVersion } from '../../../src/source/parse/screen.ts';
-import { replaceScreens } from '../../../src/store/files/screens.ts';
+import { replaceScreens } from '../../../src/store/files/complete-download.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
 import { syncBoard } from '../processes/syncing.ts';
 import type { TestDatabase } from './test-database.ts';
