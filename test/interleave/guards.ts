@@ -347,13 +347,13 @@ export const guards: readonly Guard[] = [
     'erase-file',
     'bytes may be put for a day after they are announced',
     /intended_at = CASE WHEN b\.state = 'infected' THEN b\.intended_at ELSE now\(\) END/,
-    { by: 'intended_at = b.intended_at', at: 'run3.erase36.run1.run!' },
+    { by: 'intended_at = b.intended_at', at: 'run3.erase35.run1.run!' },
   ),
   guard(
     'erase-file',
     'the row of deleted bytes stays for a day',
     / AND b\.intended_at < now\(\) - interval '1 day'\)(?=\s+RETURNING b\.adv)/,
-    { by: ')', at: 'run3.erase36.run1.run!' },
+    { by: ')', at: 'run3.erase35.run1.run!' },
   ),
   guard(
     'erase-retry',
