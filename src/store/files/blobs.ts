@@ -97,21 +97,12 @@ export async function announceBlobs(db: Queryable, announcements: readonly BlobA
   return announcements.map((_, at) => answers.get(at) ?? 'lost');
 }
 
-/** Blobs whose objects the holder of the token deletes. */
-export interface BegunDelete {
-  readonly token: string;
-  /** The holder gives up after this time, counted from before it asked for the token. */
-  readonly withinMs: number;
-  readonly blobs: readonly DeletableBlob[];
-}
-
-export interface DeletableBlob extends BlobFacts {
+interface DeletableBlob extends BlobFacts {
   readonly advertiserId: bigint;
   readonly key: string;
 }
 
-/** A blob whose object is deleted. */
-export type DeletedBlob = DeletableBlob & Pick<Deleted, 'keptVersions'>;
+type DeletedBlob = DeletableBlob & Pick<Deleted, 'keptVersions'>;
 
 const returned = `b.advertiser_id AS "advertiserId", b.sha256, b.size_bytes::float8 AS "sizeBytes", b.key`;
 
@@ -132,8 +123,8 @@ export async function hasDueDeletes(db: Queryable): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Begins to delete what is due, of any advertiser. Empty when there is nothing to do. */
-export async function beginDueDeletes(db: Queryable, limit: number): Promise<BegunDelete> {
+/** Begins to delete what is due, of any advertiser. The caller gives up after `withinMs`, counted from before it asked for the token. */
+export async function beginDueDeletes(db: Queryable, limit: number) {
   const token = randomUUID();
   const blobs = await db.query<DeletableBlob>(
     `WITH chosen AS MATERIALIZED (

@@ -129,9 +129,7 @@ function toKeys(advertiserId: bigint, downloads: readonly CompletedClaim[]): unk
   return [advertiserId, toIds(downloads), downloads.map(({ claim }) => claim.kind)];
 }
 
-function toIds(downloads: readonly CompletedClaim[]): bigint[] {
-  return downloads.map(({ claim }) => claim.applicationId);
-}
+const toIds = (downloads: readonly CompletedClaim[]) => downloads.map(({ claim }) => claim.applicationId);
 
 /** The bytes could not be fetched again: the stored file stays, with a note that its Hash has changed. */
 async function noteUnconfirmed(tx: Queryable, advertiserId: bigint, downloads: readonly CompletedClaim[]) {

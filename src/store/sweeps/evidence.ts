@@ -33,18 +33,13 @@ export async function appendEvidence(
   return rows.length > 0;
 }
 
-export interface AuditedProof {
-  readonly sweepId: bigint;
-  /** How many lines follow the end of the sweep: audits and decisions. */
-  readonly audits: number;
-  /** Applications submitted from this second on are not covered. */
-  readonly recentFrom: bigint;
-}
-
-/** The proof that an audit at this id extends; null where the id is not covered or its evidence was not kept. */
+/**
+ * The proof that an audit at this id extends; null where the id is not covered or its evidence was not kept. `audits` counts the lines behind
+ * the end of the sweep, decisions too. Applications submitted from the second `recentFrom` on are not covered.
+ */
 export async function loadAuditedProof(db: Queryable, advertiserId: bigint, id: bigint | null) {
   // Line 0 opens the chain, one line per request of the sweep follows, then the line of its end; the rest came afterwards.
-  const [proof] = await db.query<AuditedProof>(
+  const [proof] = await db.query<{ sweepId: bigint; audits: number; recentFrom: bigint }>(
     `SELECT k.sweep_id AS "sweepId", floor(extract(epoch FROM k.complete_through))::bigint AS "recentFrom",
        (SELECT max(n) FROM intake.evidence e WHERE e.advertiser_id = $1 AND e.sweep_id = k.sweep_id) - s.requests - 1 AS audits
      FROM intake.coverage k JOIN intake.sweeps s USING (advertiser_id, sweep_id)
