@@ -1,7 +1,13 @@
 // The table of evidence: the lines of a proof, committed in the transaction of their page. domain/evidence decides what a line contains. Also
 // what is read of proofs: the certificates, and everything that an export contains.
 import type { Asked, CurrentProof, Verdict } from '../../domain/evidence/explain.ts';
-import { type ExportedCertificate, findKept, type LineBody, toProofLine, toRowsLine } from '../../domain/evidence/record.ts';
+import {
+  type ExportedCertificate,
+  findKept,
+  type LineBody,
+  toProofLine,
+  toRowsLine,
+} from '../../domain/evidence/record.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
