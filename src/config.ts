@@ -175,17 +175,11 @@ function readSetting(name: string, setting: Setting, env: Environment, draft: Co
   if (given === undefined) return undefined;
   const fallback = setting.default ?? (draft.production ? undefined : setting.developmentDefault);
   const chosen = given ?? (fallback === undefined ? null : new Secret(fallback));
-  if (chosen === null) {
-    if (setting.developmentDefault === undefined) return null;
-    draft.report(name, 'is required in production');
-    return undefined;
-  }
+  if (chosen === null && setting.developmentDefault === undefined) return null;
+  if (chosen === null) return draft.report(name, 'is required in production');
   const { data, error } = setting.read.safeParse(chosen.reveal());
   const problem = error?.issues[0]?.message ?? (setting.secret === 'guarded' ? findShortness(chosen, draft) : null);
-  if (problem !== null) {
-    draft.report(name, `${problem}${chosen.file === null ? '' : ` (read from ${chosen.file})`}`);
-    return undefined;
-  }
+  if (problem !== null) return draft.report(name, `${problem}${chosen.file ? ` (read from ${chosen.file})` : ''}`);
   if (draft.accountsFile !== '' && ofOneAccount.includes(name)) {
     draft.report(name, 'and ADVERTISERS_FILE exclude each other: with several accounts it belongs in the file');
   }

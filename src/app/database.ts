@@ -20,20 +20,19 @@ export async function openPlace({ database, openEmbedded }: Config<'database'>) 
     const embedded = await openEmbedded();
     return { url: embedded.url, directUrl: embedded.url, [Symbol.asyncDispose]: () => embedded[Symbol.asyncDispose]() };
   }
-  const changing =
-    (name: string, secret: { current(): string }): DatabaseUrl =>
-    () =>
-      requireAddress(name, secret.current());
-  const url = changing('DATABASE_URL', DATABASE_URL);
-  const directUrl = DATABASE_DIRECT_URL === null ? url : changing('DATABASE_DIRECT_URL', DATABASE_DIRECT_URL);
+  const url = toUrl('DATABASE_URL', DATABASE_URL);
+  const directUrl = DATABASE_DIRECT_URL === null ? url : toUrl('DATABASE_DIRECT_URL', DATABASE_DIRECT_URL);
   return { url, directUrl, [Symbol.asyncDispose]: async () => {} };
 }
 
-/** The address may come from a file that has changed since the start, so it is checked again. */
-function requireAddress(name: string, text: string): string {
-  const problem = findAddressProblem(text);
-  if (problem !== null) throw new SettingTrouble(`${name} ${problem}.`, undefined, 'database');
-  return text;
+/** The address may come from a file that has changed since the start, so it is checked at every use. */
+function toUrl(name: string, secret: { current(): string }): DatabaseUrl {
+  return () => {
+    const text = secret.current();
+    const problem = findAddressProblem(text);
+    if (problem !== null) throw new SettingTrouble(`${name} ${problem}.`, undefined, 'database');
+    return text;
+  };
 }
 
 /** Opens the store whatever the schema is. Nothing connects until the first use. */
@@ -48,13 +47,11 @@ export async function openAnyStore(
   // Shorter than the lease, so that a process suspended inside a transaction does not block the next holder of its lane.
   const idle = leaseMs === undefined ? {} : { idleInTransactionMs: Math.min(20_000, (leaseMs * 2) / 3) };
   const store = openStore({ ...options, ...idle, url: place.url, directUrl: place.directUrl, role, privacyKey });
-  return {
-    ...store,
-    async [Symbol.asyncDispose]() {
-      await store[Symbol.asyncDispose]();
-      await place[Symbol.asyncDispose]();
-    },
+  const end = async () => {
+    await store[Symbol.asyncDispose]();
+    await place[Symbol.asyncDispose]();
   };
+  return { ...store, [Symbol.asyncDispose]: end };
 }
 
 /** Opens the store. Throws if the schema is not this version's, and does not change it. */

@@ -5,6 +5,7 @@ import { acceptDeletions, acceptUnreadable, adoptStore, unhalt } from './command
 import { demo } from './commands/demo.ts';
 import { doctor } from './commands/doctor.ts';
 import { compare, extract } from './commands/extract.ts';
+import { url, verify } from './commands/files.ts';
 import { quarantine, reparse } from './commands/parse-again.ts';
 import { erase, exportCommand } from './commands/person.ts';
 import { prove } from './commands/prove.ts';
@@ -14,8 +15,6 @@ import { grants, migrate } from './commands/schema.ts';
 import { prefill, worker } from './commands/serve.ts';
 import { healthcheck, status } from './commands/status.ts';
 import { backfill, sync } from './commands/sync.ts';
-import { url } from './commands/url.ts';
-import { verify } from './commands/verify.ts';
 
 export const commands: readonly Definition<never>[] = [
   ...[worker, prefill, sync, backfill, status, doctor, prove],

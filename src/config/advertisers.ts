@@ -37,10 +37,7 @@ export function loadAdvertisers(values: Values<'source'>, draft: ConfigDraft) {
   });
 }
 
-/**
- * The accounts that offer prefill: only its key redeems the handles of an account, and browsers return only to its addresses. `single` is the
- * site of a single account.
- */
+/** The accounts that offer prefill: only its key redeems the handles of an account, and browsers return only to its addresses. */
 export function loadSites(
   values: Values<'source'>,
   single: { readonly key: Secret | null; readonly returnUrls: readonly string[] | null },

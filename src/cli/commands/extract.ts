@@ -118,9 +118,11 @@ function loadAnswer(file: string): CopyAnswer {
 }
 
 /** At the last step every range is one application. */
-function toKinds(differences: readonly Difference[]) {
+function toKinds(step: Step, differences: readonly Difference[]) {
   const ids = (is: (one: Difference) => boolean) =>
-    differences.filter(is).map(({ advertiserId, fromId }) => ({ advertiserId, applicationId: fromId }));
+    differences
+      .filter((one) => step === 3 && is(one))
+      .map(({ advertiserId, fromId }) => ({ advertiserId, applicationId: fromId }));
   return {
     missing: ids(({ copy }) => copy === 0n),
     extra: ids(({ intake }) => intake === 0n),
@@ -132,7 +134,7 @@ function toResult({ step }: CopyAnswer, differences: readonly Difference[], stat
   const ranges = differences.map(({ advertiserId, fromId, width, intake, copy }) => {
     return { advertiserId, fromId, toId: fromId + width - 1n, intake, copy };
   });
-  return { step, equal: differences.length === 0, ranges, ...toKinds(step === 3 ? differences : []), statement };
+  return { step, equal: differences.length === 0, ranges, ...toKinds(step, differences), statement };
 }
 
 function toLines({ step }: CopyAnswer, differences: readonly Difference[]): string[] {
@@ -140,11 +142,12 @@ function toLines({ step }: CopyAnswer, differences: readonly Difference[]): stri
     return [step === 1 ? 'The copy is complete: every fingerprint agrees.' : 'These ranges agree by now.'];
   }
   if (step === 3) {
-    const { missing, extra, changed } = toKinds(differences);
-    const list = (what: string, ids: typeof missing) =>
-      `${what}: ${ids.map(({ advertiserId, applicationId }) => `${applicationId} (advertiser ${advertiserId})`).join(', ')}.`;
-    const lines = [list('Not in the copy', missing), list('Not in Intake', extra), list('Different', changed)];
-    return lines.filter((_, kind) => [missing, extra, changed][kind]?.length);
+    const { missing, extra, changed } = toKinds(step, differences);
+    const kinds = Object.entries({ 'Not in the copy': missing, 'Not in Intake': extra, Different: changed });
+    return kinds.flatMap(([what, ids]) => {
+      const named = ids.map(({ advertiserId, applicationId }) => `${applicationId} (advertiser ${advertiserId})`);
+      return named.length === 0 ? [] : [`${what}: ${named.join(', ')}.`];
+    });
   }
   const more = differences.length > mostAsked ? ` The statement asks for the first ${mostAsked}.` : '';
   return [

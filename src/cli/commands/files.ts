@@ -1,8 +1,8 @@
-// `intake verify`: checks that every stored file is where its row says, with the same bytes. Damaged files are queued again.
-
+// Stored files: `intake verify` checks that every one is where its row says, with the same bytes, and queues damaged ones again; `intake url`
+// prints an address at which one can be opened.
 import { formatBytes, formatCount } from '../../domain/format.ts';
 import type { VerifySummary } from '../../sync/files/verify.ts';
-import { advertiser, command, flag, preset } from '../command.ts';
+import { advertiser, command, flag, preset, toId, toKind } from '../command.ts';
 import { exitCodes, Misuse } from '../failure.ts';
 import { openFiles } from '../open.ts';
 
@@ -70,3 +70,32 @@ function toShare(text: string): number {
   if (text.trim() !== '' && percent >= 0 && percent <= 100) return percent / 100;
   throw new Misuse('--sample must be a percentage from 0 to 100.');
 }
+
+export const url = command({
+  name: 'url',
+  summary: 'print the address of a stored file: a URL signed for five minutes, or a path on disk',
+  examples: [['intake url 120045 resume', 'the resume of an application']],
+  args: [
+    ['<application>', 'its id'],
+    ['<kind>', 'resume, coverLetter, selectionCriteria or screen'],
+  ],
+  options: { advertiser },
+  async run(context, { advertiser: name }, application = '', kindText = '') {
+    const [applicationId, kind] = [toId(application), toKind(kindText)];
+    await using app = await openFiles(context, 'url', name, 'read');
+    const { advertisers, blobs, store } = app;
+    const [file, ...others] = await store.files.findStoredFile(advertisers, applicationId, kind);
+    const what = `${kind} of application ${applicationId}`;
+    if (!file) throw new Misuse(`No ${what} is stored.`, 'intake status shows what is stored and what is waiting.');
+    if (others.length > 0) throw new Misuse(`Several accounts have the ${what}.`, 'Name one with --advertiser.');
+    const { advertiserId, key, fileName, contentType } = file;
+    await store.privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: app.by, facts: { kind } });
+    const url = await blobs.url(key, {
+      fileName: fileName ?? `${kind}-${applicationId}`,
+      contentType: contentType ?? 'application/octet-stream',
+      expiresInMs: 5 * 60_000,
+    });
+    context.terminal.result({ advertiserId, url }, () => url);
+    return exitCodes.done;
+  },
+});
