@@ -49,10 +49,15 @@ describe('a later release', () => {
       await until(() => isDone(database, account));
     }
     account.add(3);
-    await using _second = await hireWorker(settings.env);
-    await until(() => isDone(database, account));
+    {
+      await using _second = await hireWorker(settings.env);
+      await until(() => isDone(database, account));
+    }
     const { stdout } = await callIntake(['doctor'], settings.env);
     expect(stdout).toContain('newer: version 99.0.0 has expanded it, and this one goes on');
+    await migrate(database.url, { migrations: next, finish: true });
+    const stdoutAhead = expect.stringContaining('ahead: use version 99.0.0 or newer');
+    expect(await callIntake(['doctor'], settings.env)).toMatchObject({ code: 7, stdout: stdoutAhead });
   });
 
   test('does not finish while a process of this one is alive, and names it', async () => {

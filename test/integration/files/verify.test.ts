@@ -145,13 +145,16 @@ describe('verify', () => {
     const extra = join(intake.folder, 'blobs', toBlobKey(intake.board.advertiserId, sha256));
     mkdirSync(join(extra, '..'), { recursive: true });
     writeFileSync(extra, bytes);
-    expect(await verifyAt(intake)).toMatchObject({ ...clean, extra: 1, orphans: 1 });
-    expect(await verifyAt(intake)).toMatchObject({ ...clean, orphans: 1 });
-    expect(await intake.keys()).toHaveLength(4);
+    // A name that is not ours is left alone.
+    writeFileSync(join(intake.folder, 'blobs', String(intake.board.advertiserId), 'readme'), 'hands off');
+    const found = { ...clean, foreign: 1 };
+    expect(await verifyAt(intake)).toMatchObject({ ...found, extra: 1, orphans: 1 });
+    expect(await verifyAt(intake)).toMatchObject({ ...found, orphans: 1 });
+    expect(await intake.keys()).toHaveLength(5);
     await database.query(`UPDATE intake.blobs SET intended_at = intended_at - interval '25 hours'`);
-    expect(await verifyAt(intake)).toMatchObject({ ...clean, orphans: 1, collected: 1 });
-    expect(await intake.keys()).toHaveLength(3);
-    expect(await verifyAt(intake)).toMatchObject({ ...clean, blobs: 3 });
+    expect(await verifyAt(intake)).toMatchObject({ ...found, orphans: 1, collected: 1 });
+    expect(await intake.keys()).toHaveLength(4);
+    expect(await verifyAt(intake)).toMatchObject({ ...found, blobs: 3 });
   });
 
   test('finds nothing wrong with a file whose object was there before it, cut', async () => {
