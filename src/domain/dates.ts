@@ -19,6 +19,8 @@ export interface DateProgress {
   /** Rows of the longest page. */
   readonly longest: number;
   readonly found: number;
+  /** Questions without an answer since the last page; absent in the rows of earlier versions. */
+  readonly unanswered?: number;
   readonly highest: bigint | null;
   /** Why something may be missing; null while nothing speaks for it. */
   readonly trouble: string | null;
@@ -43,14 +45,21 @@ export function askDates({ windows, endless }: DateProgress): Question | null {
   return { purpose: 'range', covers: null, afterId: null, beforeId: null, afterDate: window.from - 1n, beforeDate };
 }
 
+/** Halving the longest range takes 33 questions: so many without an answer have come to one second. */
+const mostUnanswered = 40;
+
 export function learnDates(progress: DateProgress, answer: Answer): DateProgress {
   const windows = progress.windows.slice(0, -1);
   const window = progress.windows.at(-1) as Window;
   const next = { ...progress, windows };
   if (answer.kind === 'refused') return { ...next, windows: [], trouble: 'the source refuses the date filters' };
   if (answer.kind === 'unanswered') {
-    if (window.from === window.to) return { ...next, trouble: `a second could not be read: ${answer.why}` };
-    return { ...next, windows: [...windows, ...split(window, middleOf(window), null)] };
+    const unanswered = (progress.unanswered ?? 0) + 1;
+    if (unanswered > mostUnanswered)
+      return { ...next, windows: [], trouble: `the date filters lead to no answer: ${answer.why}` };
+    const left = { ...next, unanswered };
+    if (window.from === window.to) return { ...left, trouble: `a second could not be read: ${answer.why}` };
+    return { ...left, windows: [...windows, ...split(window, middleOf(window), null)] };
   }
   const { rows } = answer;
   const isStray = ({ at }: ListedRow) =>
@@ -59,10 +68,18 @@ export function learnDates(progress: DateProgress, answer: Answer): DateProgress
   const longest = Math.max(progress.longest, rows.length);
   let { highest } = progress;
   for (const { id } of rows) if (highest === null || id > highest) highest = id;
-  const read = { ...next, longest, highest, found: progress.found + Math.max(0, rows.length - (window.seen ?? 0)) };
+  const found = progress.found + Math.max(0, rows.length - (window.seen ?? 0));
+  const read = { ...next, unanswered: 0, longest, highest, found };
   const isAsSeen = window.seen !== null && rows.length <= window.seen && rows.length < longest;
   const isWhole = isAsSeen || rows.length * 2 < longest;
   if (rows.length === 0 || isWhole || window.from === window.to) return read;
+  // They belong to no window that ends, and would come with each, down to every single second.
+  if (window.to !== progress.endless && rows.every(({ at }) => at === null))
+    return {
+      ...read,
+      windows: [],
+      trouble: 'the source shows applications without a date whatever the date filters say',
+    };
   return { ...read, windows: [...windows, ...split(window, medianOf(window, rows), rows)] };
 }
 

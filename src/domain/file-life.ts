@@ -57,5 +57,6 @@ claimed, announced > suspect: its process has ended, or stands still; or a suspe
   files/download-queue.ts takeBackAnnounced, applications/update.ts applyChanges
 queued, claimed, announced, suspect > none: stored, infected, missing, rejected, given up; or only to be compared, and Hash means nothing
   files/complete-download.ts completeDownloads
-queued, claimed, announced, suspect > none: the file was flagged or replaced, or its person was erased; its run finds the claim lost
-  applications/update.ts applyChanges, privacy/find-and-erase.ts erasePerson`;
+queued, claimed, announced, suspect > none: the file was flagged or replaced, its id is another person's by now, or its person was erased; its run
+  finds the claim lost
+  applications/update.ts applyChanges, applications/update.ts withholdFiles, privacy/find-and-erase.ts erasePerson`;

@@ -175,7 +175,8 @@ function toAnswer(response: Dispatcher.ResponseData, signal: AbortSignal, addres
   return {
     status: response.statusCode,
     headers: Object.fromEntries(headers),
-    isFramed: 'content-length' in response.headers || /\bchunked\s*$/i.test(`${response.headers['transfer-encoding']}`),
+    isFramed:
+      'content-length' in response.headers || /(?:^|,)\s*chunked\s*$/i.test(`${response.headers['transfer-encoding']}`),
     body: read(),
     async [Symbol.asyncDispose]() {
       response.body.on('error', () => undefined).destroy();

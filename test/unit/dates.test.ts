@@ -109,3 +109,21 @@ test('a source that ignores the dates, refuses them or fails for a second leaves
     progress = learnDates(progress, { kind: 'unanswered', why: '500', ids: [] });
   expect(progress.trouble).toBe('a second could not be read: 500');
 });
+
+test('a source that shows undated applications for every range, or answers none, ends the sweep instead of asking for each second', () => {
+  const page = answer(
+    { dates: [], cap: 2, order: 'none', zone: 0, isInclusive: true },
+    askDates(beginDates(july, null, july)) as Question,
+  );
+  const undated = { ...page, rows: [1n, 2n].map((id): ListedRow => ({ id, at: null, bytes: 100 })) } as Answer;
+  for (const [given, trouble] of [
+    [undated, /without a date/],
+    [{ kind: 'unanswered', why: '500', ids: [] }, /no answer: 500/],
+  ] as const) {
+    let progress = beginDates(0n, null, july);
+    let requests = 0;
+    for (; askDates(progress) !== null && requests < 100; requests++) progress = learnDates(progress, given);
+    expect(requests).toBeLessThan(50);
+    expect(progress.trouble).toMatch(trouble);
+  }
+});

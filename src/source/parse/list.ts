@@ -61,7 +61,7 @@ function toPage(value: unknown): PageFacts {
   return {
     advertiserId,
     agentId: readIdentifier(known.AgentID, 'AgentID', []),
-    ...toElements(toList(list)),
+    ...toElements(toList(list).flat()),
     echo: {
       afterId: toIdEcho(known.AfterID),
       beforeId: toIdEcho(known.BeforeID),
@@ -140,10 +140,13 @@ function toElements(list: readonly unknown[]): Pick<PageFacts, 'applications' | 
     if (others.length > 0) for (const copy of merged) shared.push(copy);
   }
   // Nobody could be found behind that, by an erasure or by the gate.
-  if ([...rejects, ...shared].some(({ raw, rawText }) => raw.length + (rawText?.length ?? 0) > mostSearched))
-    refuse(`has an element without an id of more than ${mostSearched} characters`);
-  return { applications, ids: listed.map(({ id }) => id), rejects, shared };
+  const isLong = ({ raw, rawText }: Reject | Application) => raw.length + (rawText?.length ?? 0) > mostSearched;
+  if (shared.some(isLong)) refuse(`has a copy of an application of more than ${mostSearched} characters`);
+  const kept = rejects.map((one) => (isLong(one) ? { ...one, reason: tooLong, raw: 'null', rawText: null } : one));
+  return { applications, ids: listed.map(({ id }) => id), rejects: kept, shared };
 }
+
+const tooLong = `has no usable id, and more than ${mostSearched} characters, which are not kept`;
 
 /** Spec silent: the same id twice. Each copy has the worst virus flag of any copy for each kind: one path serves them all. */
 function mergeCopies(copies: readonly Application[]): Application[] {

@@ -14,7 +14,7 @@ import { type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { diffPage, isSameDiff, type PageDiff, type ReadPage } from './diff-page.ts';
 import { isReady, toCopies } from './insert.ts';
 import { quarantine, resolveQuarantine } from './quarantine.ts';
-import { applyChanges, type PageWrite } from './update.ts';
+import { applyChanges, type PageWrite, withholdFiles } from './update.ts';
 
 export interface PageSummary {
   readonly added: number;
@@ -78,6 +78,7 @@ async function write(open: PageWrite, diff: PageDiff, progress: PageProgress | n
     await insertNew(open, fresh);
   }
   const { changed, stale } = await applyChanges(open, diff.changed.filter(isToBeWritten));
+  if (diff.strangers.length > 0) await withholdFiles(open, diff.strangers);
   if (diff.returned.length > 0) await unmarkAbsent(open, diff.returned);
   // Again: an element whose application the gate has stopped is deleted.
   await resolveElements(open);

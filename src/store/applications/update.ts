@@ -1,14 +1,14 @@
 // Merges applications that have changed at the source. Changes are rare, so this is written for clarity: lock, judge, then a statement for
 // each step. Nothing is deleted that has vanished at the source: child rows get `gone_at`, replaced files move to attachment_versions.
-import { type Application, type MemberHashes, unreadableFlag } from '../../domain/application.ts';
+import { type Application, type MemberHashes, sharedId, unreadableFlag } from '../../domain/application.ts';
 import type { WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent } from '../events.ts';
-import { notifyQueued } from '../files/download-queue.ts';
+import { notifyQueued, sharedNote } from '../files/download-queue.ts';
 import { loadFlagged, markFlagged } from '../files/mark-infected.ts';
 import { lockApplications, type ReplacedBytes, replaceBytes, updateReady } from '../files/ready.ts';
 import { withoutErased } from '../gate.ts';
 import type { Account } from '../person-key.ts';
-import type { Queryable, Transaction } from '../postgres/database.ts';
+import { columnsOf, type Queryable, type Transaction } from '../postgres/database.ts';
 import { eraseStopped } from '../privacy/erasure-jobs.ts';
 import type { ReadPage } from './diff-page.ts';
 import { toJson, toPriority } from './insert.ts';
@@ -56,6 +56,40 @@ export async function applyChanges(open: PageWrite, changed: readonly Applicatio
   const said = new Set(announced);
   events.push(...followed.filter((event) => event.type !== 'application.changed' || !said.has(event.applicationId)));
   return { changed: announced.length, stale: [...stale] };
+}
+
+/**
+ * One path serves the files of an id, and these ids are other people's by now: nothing more is fetched for their rows, and a flag counts for
+ * what was. The note keeps a repair from fetching, until the row changes.
+ */
+export async function withholdFiles(
+  { db: tx, advertiserId, page, events }: PageWrite,
+  strangers: readonly Application[],
+) {
+  const ids = [...new Set(strangers.map(({ id }) => id))];
+  const files = strangers.flatMap(({ id, attachments }) => attachments.map((file) => ({ ...file, id })));
+  const flagged = files.filter(({ hasVirus }) => hasVirus);
+  await lockApplications(tx, advertiserId, ids);
+  const before = await loadFlagged(tx, advertiserId, ids);
+  await tx.query(
+    `WITH shared AS (
+       SELECT application_id, notes FROM intake.applications
+       WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND erased_at IS NULL AND observed_seq <= $3
+     ), noted AS (
+       UPDATE intake.applications a SET notes = coalesce(a.notes, '[]') || '${sharedNote}' FROM shared s
+       WHERE a.advertiser_id = $1 AND a.application_id = s.application_id AND s.notes @> '${sharedNote}' IS NOT TRUE
+     ), dropped AS (
+       DELETE FROM intake.downloads d USING shared s WHERE d.advertiser_id = $1 AND d.application_id = s.application_id
+     )
+     UPDATE intake.attachments a SET has_virus = f.kind IS NOT NULL OR a.has_virus, reason = '${sharedId}',
+       state = CASE WHEN a.state <> 'pending' THEN a.state WHEN f.kind IS NULL THEN 'rejected' ELSE 'infected' END
+     FROM shared s JOIN intake.attachments b ON b.advertiser_id = $1 AND b.application_id = s.application_id
+     LEFT JOIN unnest($4::bigint[], $5::text[]) AS f (id, kind) ON f.id = b.application_id AND f.kind = b.kind
+     WHERE a.advertiser_id = $1 AND a.application_id = b.application_id AND a.kind = b.kind
+       AND (a.state = 'pending' OR a.state = 'stored' AND f.kind IS NOT NULL)`,
+    [advertiserId, ids, page.seq, ...columnsOf(flagged, 'id', 'kind')],
+  );
+  events.push(...(await markFlagged(tx, advertiserId, ids, before)), ...(await updateReady(tx, advertiserId, ids)));
 }
 
 /** `stale`: a newer request has seen the id. `silent`: nothing differs but Hash and Href, and members that are volatile by now. */

@@ -9,7 +9,7 @@ import { replay } from '../../../src/sync/read/replay-quarantine.ts';
 import { aPage, commitPage, commitPageOf } from '../../support/applications.ts';
 import { type TestDatabase, test } from '../../support/database/test-database.ts';
 import { openAccount, takeLease } from '../../support/leases.ts';
-import { openSmallIntake } from '../../support/small-intake.ts';
+import { openSmallIntake, verifyAt } from '../../support/small-intake.ts';
 
 const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
@@ -269,6 +269,37 @@ describe('an id that names a second person', () => {
         expect(await intake.file()).toMatchObject({ state: 'stored', version: 1 });
       },
     );
+
+    // The path of the file has the id alone, so that it serves the other person's.
+    test.for([false, true])('gets no file of the other one any more (flagged: %s)', async (hasVirus, { database }) => {
+      await using intake = await openSmallIntake({ database });
+      const attachments = [
+        { kind: 'resume', content: 'of Ann' },
+        { kind: 'coverLetter', content: 'a letter of Ann' },
+      ];
+      const [id = 0n] = await intake.receiveWithFiles([{ ...ann, attachments: attachments.slice(0, 1) }]);
+      await intake.change(id, { ...ann, attachments });
+      const others = attachments.map((one) => ({ ...one, content: 'of Bob', hasVirus }));
+      await intake.change(id, { ...ann, ...bob, attachments: others });
+      // Stored bytes that are lost are not replaced by his.
+      for (const key of await intake.keys()) await intake.blobs.delete(key, AbortSignal.timeout(60_000));
+      await verifyAt(intake);
+      await intake.hasten();
+      await intake.runDownloads();
+      const reason = 'ID names another person as well';
+      expect(await intake.files()).toMatchObject(
+        hasVirus
+          ? [{ state: 'infected' }, { state: 'infected' }]
+          : [
+              { kind: 'coverLetter', state: 'rejected', reason },
+              { kind: 'resume', state: 'rejected', reason },
+            ],
+      );
+      expect(await intake.keys()).toEqual([]);
+      await intake.change(id, { ...ann, attachments: [{ kind: 'resume', content: 'a new one of Ann' }] });
+      await intake.runDownloads();
+      expect(await intake.files()).toContainEqual(expect.objectContaining({ kind: 'resume', state: 'stored' }));
+    });
 
     test.for([
       ['nothing', ''],

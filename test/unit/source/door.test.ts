@@ -38,9 +38,13 @@ test('a run of millions of marks is cut to thirty, and what is no mark ends it',
   );
 });
 
-test('an answer with an element without an id that is longer than a search reads is refused', () => {
+test('an element without an id that is longer than a search reads is not kept, and delays nobody', () => {
   const toText = (Email: string) => JSON.stringify([{ Email }, { ID: 1, Email }]);
-  expect(() => parsePage(toText('x'.repeat(mostSearched)))).toThrow('an element without an id of more than');
+  const { applications, rejects } = parsePage(toText('x'.repeat(mostSearched)));
+  expect(applications.map(({ id }) => id)).toEqual([1n]);
+  expect(rejects).toMatchObject([
+    { reason: expect.stringContaining('which are not kept'), raw: 'null', rawText: null },
+  ]);
 });
 
 test('the type of a file is detected from its first 64 kB', async () => {
