@@ -6,7 +6,7 @@
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { openEmbedded } from '../src/dev/embedded/embedded.ts';
-import { migrate } from '../src/store/postgres/apply-migrations.ts';
+import { migrate } from '../src/store/postgres/migrations.ts';
 import { loadRecipes } from '../test/support/documents/cookbook.ts';
 import { fillAccount } from './support/filled-account.ts';
 

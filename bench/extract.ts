@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { openEmbedded } from '../src/dev/embedded/embedded.ts';
 import type { Manifest } from '../src/domain/extract/manifest.ts';
-import { migrate } from '../src/store/postgres/apply-migrations.ts';
+import { migrate } from '../src/store/postgres/migrations.ts';
 import { loadRecipes } from '../test/support/documents/cookbook.ts';
 import { loadLatest, openDuck } from '../test/support/extract/duck.ts';
 import { fillAccount } from './support/filled-account.ts';

@@ -19,8 +19,8 @@ import { openEmbedded } from '../src/dev/embedded/embedded.ts';
 import { openSandbox } from '../src/dev/sandbox/http/server.ts';
 import type { KnownPages } from '../src/domain/coverage/state.ts';
 import { createLog } from '../src/log.ts';
-import { migrate } from '../src/store/postgres/apply-migrations.ts';
 import { type Database, openDatabase } from '../src/store/postgres/database.ts';
+import { migrate } from '../src/store/postgres/migrations.ts';
 
 const firstAdvertiser = 20_000_001;
 const firstApplication = 100_001;

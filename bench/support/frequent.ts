@@ -7,8 +7,7 @@ import { lastPosition, nearestPosition } from '../../src/domain/coverage/positio
 import { diffPage } from '../../src/store/applications/diff-page.ts';
 import { claimDownloads, loadDueAdvertisers, loadFileFacts } from '../../src/store/files/download-queue.ts';
 import type { Queryable, Row } from '../../src/store/postgres/database.ts';
-import { loadHistory } from '../../src/store/reports/history.ts';
-import { loadAdvertiserStatus } from '../../src/store/reports/status.ts';
+import { loadAdvertiserStatus, loadHistory } from '../../src/store/reports/status.ts';
 import {
   countListed,
   findHidden,

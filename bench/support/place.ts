@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import pg from 'pg';
 import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
-import { migrate } from '../../src/store/postgres/apply-migrations.ts';
+import { migrate } from '../../src/store/postgres/migrations.ts';
 
 /** The cost of some work. The lowest of several runs counts, because other load on the machine only adds to it. */
 export interface Cost {

@@ -7,7 +7,6 @@ import type { Sought } from '../domain/erasure.ts';
 import * as advertisers from './accounts/advertisers.ts';
 import { ensureAdvertiser, findAdvertisers, loadRetryAfter, lookUpAdvertiser } from './accounts/advertisers.ts';
 import * as leases from './accounts/leases.ts';
-import * as troubles from './accounts/troubles.ts';
 import * as webhooks from './accounts/webhooks.ts';
 import { commitPage, type PageProgress } from './applications/commit-page.ts';
 import {
@@ -42,7 +41,6 @@ import { type ListenerOptions, openQueueListener } from './postgres/listen.ts';
 import * as schema from './postgres/migrations.ts';
 import { ensureSchema, type SchemaRequest } from './postgres/migrations.ts';
 import * as processes from './postgres/processes.ts';
-import { lapsePrefills } from './prefill/lapse.ts';
 import * as prefills from './prefill/prefills.ts';
 import { keepProfile, loadPrefillKeyState } from './prefill/prefills.ts';
 import * as decisions from './privacy/decisions.ts';
@@ -53,8 +51,7 @@ import { loadExport } from './privacy/export.ts';
 import { findPerson } from './privacy/find-and-erase.ts';
 import { takeSlot } from './rate-limit.ts';
 import { countStaleDays, markAllDays, repairTallies } from './reports/counts.ts';
-import { loadHistory } from './reports/history.ts';
-import { loadAdvertiserStatus } from './reports/status.ts';
+import { loadAdvertiserStatus, loadHistory } from './reports/status.ts';
 import {
   countListed,
   dropUnfinished,
@@ -122,7 +119,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     advertisers: {
-      ...bind([db], { ...advertisers, ...troubles, loadVolatile }),
+      ...bind([db], { ...advertisers, loadVolatile }),
       ensure: (name: string, configuredId: bigint | null) => ensureAdvertiser(db, name, configuredId, findAdvertiser),
       lookUp: (name: string, configuredId: bigint | null) => lookUpAdvertiser(name, configuredId, findAdvertiser),
       loadRetryAfter: coalesce((names: readonly string[]) => loadRetryAfter(db, names)),
@@ -223,7 +220,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     prefills: {
-      ...bind([db], { ...prefills, lapsePrefills }),
+      ...bind([db], prefills),
       ...bind([db, privacyKey], { keepProfile, loadPrefillKeyState }),
     },
 

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbedded } from '../../src/dev/embedded/embedded.ts';
 import { openSandbox } from '../../src/dev/sandbox/http/server.ts';
-import { migrate } from '../../src/store/postgres/apply-migrations.ts';
+import { migrate } from '../../src/store/postgres/migrations.ts';
 import { startIntake } from '../support/processes/intake.ts';
 
 const [root = '', size = '10000000000'] = process.argv.slice(2);

@@ -251,14 +251,14 @@ test('every column of prefills is judged: it is emptied with the person, or says
     ...['created_at', 'authorized_at', 'prefilled_at', 'expires_at', 'redeemed_at', 'ended_at'],
     ...['resume_stored_at', 'resume_put_until'],
   ];
-  const source = readFileSync('src/store/prefill/lapse.ts', 'utf8');
+  const source = readFileSync('src/store/prefill/prefills.ts', 'utf8');
   const columns = await database.query<{ name: string }>(
     `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'intake.prefills'::regclass AND attnum > 0 AND NOT attisdropped`,
   );
   const unjudged = columns.filter(
     ({ name }) => !harmless.includes(name) && !new RegExp(`\\b${name} = NULL|'${name}'`).test(source),
   );
-  expect(unjudged, 'add it to `emptied` in src/store/prefill/lapse.ts, or to `harmless` here').toEqual([]);
+  expect(unjudged, 'add it to `emptied` in src/store/prefill/prefills.ts, or to `harmless` here').toEqual([]);
 });
 
 test('a prefill that came to nothing does not keep what the careers site wrote into its addresses: nobody could find it there', async () => {

@@ -4,7 +4,7 @@
 //   --scenarios       only the scenarios                   --guard TEXT      only the guards whose names contain TEXT
 //   --replay SCHEDULE plays one schedule of one scenario and prints it statement by statement
 import { parseArgs } from 'node:util';
-import { migrate } from '../../src/store/postgres/apply-migrations.ts';
+import { migrate } from '../../src/store/postgres/migrations.ts';
 import { openTestRun, toDatabaseUrl } from '../support/database/test-run.ts';
 import { openTestServer } from '../support/database/test-server.ts';
 import { describe, type Explored, explore, fromText, play, SetUpFailed, toText } from './explorer.ts';

@@ -24,9 +24,8 @@ export const migrate = command({
     if (print && dryRun) throw new Misuse('--print and --dry-run exclude each other.');
     const config = await loadCommandConfig(env, ['database']);
     const { openPlace } = await import('../../app/database.ts');
-    const { loadApplied, migrate: apply, toPending } = await import('../../store/postgres/apply-migrations.ts');
     const { openDatabase } = await import('../../store/postgres/database.ts');
-    const { ensureSchema } = await import('../../store/postgres/migrations.ts');
+    const { ensureSchema, loadApplied, migrate: apply, toPending } = await import('../../store/postgres/migrations.ts');
     await using place = await openPlace(config);
     await using db = openDatabase({ url: place.url, role: 'migrate' });
     // Says which transaction keeps a migration from its lock.

@@ -23,7 +23,7 @@ import {
   toAccountPattern,
   toAddressPattern,
 } from '../person-search.ts';
-import { erasePrefills } from '../prefill/lapse.ts';
+import { erasePrefills } from '../prefill/prefills.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /** Everything that one advertiser's tables hold about a person. */

@@ -1,5 +1,4 @@
-// The tables of file contents: the download queue, the stored blobs, and how far the source's Hash is trusted. See applications.ts for
-// how these files are used.
+// The tables of file contents: the download queue, the stored blobs, and how far the source's Hash is trusted.
 import { sql } from 'drizzle-orm';
 import { boolean, check, index, integer, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { blobStates } from '../../domain/file-life.ts';

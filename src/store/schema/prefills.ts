@@ -1,4 +1,4 @@
-// The tables of prefill, which candidates use. See applications.ts for how these files are used.
+// The tables of prefill, which candidates use.
 import { sql } from 'drizzle-orm';
 import { check, date, index, jsonb, text, unique, uuid } from 'drizzle-orm/pg-core';
 import { at, bytea, dataTable, id64, refersTo } from './columns.ts';

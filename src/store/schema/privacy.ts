@@ -1,6 +1,6 @@
 // The privacy tables: tombstones of erased data, which must not return, the erasure jobs, the audit log, and where
 // copies of people's columns are. None of them names a person.
-// See applications.ts for how these files are used.
+//
 import { sql } from 'drizzle-orm';
 import { boolean, check, index, integer, jsonb, text, uuid } from 'drizzle-orm/pg-core';
 import { at, bytea, dataTable, id64, key, table } from './columns.ts';

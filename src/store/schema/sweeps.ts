@@ -1,5 +1,5 @@
 // The tables of accounts and sweeps: the advertisers, the leases of workers, the cursors, sweeps with their evidence and coverage, the
-// quarantine and the events. See applications.ts for how these files are used.
+// quarantine and the events.
 import { sql } from 'drizzle-orm';
 import { boolean, check, index, integer, jsonb, text, unique } from 'drizzle-orm/pg-core';
 import { eventTypes } from '../../domain/webhook.ts';

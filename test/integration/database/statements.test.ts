@@ -20,7 +20,7 @@ const samples: readonly { file: string; written: RegExp; reason: string; texts: 
       ]),
     ],
   },
-  { file: 'src/store/postgres/apply-migrations.ts', written: /^sql$/, reason: 'a migration', texts: [] },
+  { file: 'src/store/postgres/migrations.ts', written: /^sql$/, reason: 'a migration', texts: [] },
   {
     file: 'src/store/postgres/batches.ts',
     written: /^Object\.assign\(query/,

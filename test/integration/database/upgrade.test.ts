@@ -1,9 +1,8 @@
 // Upgrades: every migration is applied to data that was written before it, and a version that meets a newer schema stops with one line.
 import { readFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import { migrate } from '../../../src/store/postgres/apply-migrations.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
-import { loadSchema } from '../../../src/store/postgres/migrations.ts';
+import { loadSchema, migrate } from '../../../src/store/postgres/migrations.ts';
 import { copyDatabase, openTestDatabase, type TestDatabase, test } from '../../support/database/test-database.ts';
 import { runIntake } from '../../support/processes/intake.ts';
 import { toEnvironment } from '../../support/processes/syncing.ts';

@@ -1,8 +1,7 @@
 // What the charts show, against rows counted by hand.
 import { describe, expect } from 'vitest';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
-import { loadHistory } from '../../../src/store/reports/history.ts';
-import { loadAdvertiserStatus } from '../../../src/store/reports/status.ts';
+import { loadAdvertiserStatus, loadHistory } from '../../../src/store/reports/status.ts';
 import { test as base } from '../../support/database/test-database.ts';
 
 const now = new Date('2026-11-15T10:20:00Z');

@@ -11,9 +11,9 @@ import {
   loadRecordedStore,
   planIdentity,
 } from '../../../src/store/files/store-owner.ts';
-import { migrate } from '../../../src/store/postgres/apply-migrations.ts';
 import { type Database, openDatabase } from '../../../src/store/postgres/database.ts';
-import { lapsePrefills } from '../../../src/store/prefill/lapse.ts';
+import { migrate } from '../../../src/store/postgres/migrations.ts';
+import { lapsePrefills } from '../../../src/store/prefill/prefills.ts';
 import { takeSlot } from '../../../src/store/rate-limit.ts';
 import { adoptStore, ensureOwned, type OwnerDeps } from '../../../src/sync/files/store-owner.ts';
 import type { Actor } from '../schedule.ts';

@@ -3,7 +3,7 @@
 
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
-import { migrate } from '../../../src/store/postgres/apply-migrations.ts';
+import { migrate } from '../../../src/store/postgres/migrations.ts';
 import { openTestRun } from '../database/test-run.ts';
 import { openTestServer } from '../database/test-server.ts';
 
