@@ -288,10 +288,8 @@ async function recordHashTrust(tx: Transaction, advertiserId: bigint, stored: re
   );
   const opened = await reopenAttachments(tx, advertiserId, linked, ['stored']);
   // Perhaps nothing refers to their bytes now. They are kept for a day from here on, as if announced: no others may ever come.
-  await tx.query(`UPDATE intake.blobs SET intended_at = now() WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`, [
-    advertiserId,
-    linked.map((row) => row.sha256),
-  ]);
+  const keepSql = `UPDATE intake.blobs SET intended_at = now() WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])`;
+  await tx.query(keepSql, [advertiserId, linked.map((row) => row.sha256)]);
   return opened;
 }
 

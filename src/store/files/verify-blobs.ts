@@ -145,10 +145,8 @@ export async function loadUnrepaired(db: Queryable, advertiserId: bigint): Promi
 
 /** Bytes that were found in the store, or of which it keeps versions, are deleted again, unless a run that deletes them now confirms it. */
 export async function markUndeleted(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
-  await db.query(`UPDATE intake.blobs SET deleted_at = NULL WHERE advertiser_id = $1 AND sha256 = $2`, [
-    advertiserId,
-    sha256,
-  ]);
+  const sql = `UPDATE intake.blobs SET deleted_at = NULL WHERE advertiser_id = $1 AND sha256 = $2`;
+  await db.query(sql, [advertiserId, sha256]);
 }
 
 /** Adds a row for bytes that are in the blob store without one: an orphan, announced now. False when they were announced meanwhile. */

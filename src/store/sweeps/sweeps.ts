@@ -62,11 +62,7 @@ export async function saveProgress(tx: Queryable, page: SweepPage, progress: Swe
   // In this order: ranges and lacked ids refer to the sweep's row.
   const [saved] = await pipeline([
     saveSweep(tx, page, progress, counts),
-    dropped.length > 0 &&
-      tx.query(`DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND low = ANY ($3::bigint[])`, [
-        ...key,
-        dropped,
-      ]),
+    dropped.length > 0 && tx.query(dropRangesSql, [...key, dropped]),
     added.length > 0 &&
       tx.query(
         `INSERT INTO intake.ranges (advertiser_id, sweep_id, low, high, state, evidence)
@@ -92,6 +88,8 @@ export async function saveProgress(tx: Queryable, page: SweepPage, progress: Swe
   if (evidence.length > 0 && ended !== null) await pruneEvidence(tx, advertiserId);
   return events;
 }
+
+const dropRangesSql = `DELETE FROM intake.ranges WHERE advertiser_id = $1 AND sweep_id = $2 AND low = ANY ($3::bigint[])`;
 
 async function saveSweep(tx: Queryable, page: SweepPage, { facts, bytes, ended }: SweepProgress, counts: PageCounts) {
   const { sweepId, purpose, axis, low, high, startedAt } = page.sweep;

@@ -40,7 +40,7 @@ describe('a page', () => {
     // A person keeps the account or the address.
     const { jobSeekerId = '' } = toFacts('new');
     const toColumn = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    const update = 'toRow and both lists of src/store/applications/update.ts';
+    const update = 'src/store/applications/update.ts';
     for (const [facts, text, files] of [
       [toFacts('new'), 'new', 'src/store/applications/insert.ts'],
       [{ ...toFacts('changed'), jobSeekerId }, 'changed', update],
