@@ -12,7 +12,17 @@ import {
 import { parseDate } from './dates.ts';
 import { attachmentShape, readMembers } from './members.ts';
 import { type ParseFindings, recordUnknown } from './raw.ts';
-import { addNote, isNothing, isObject, readCount, readIdentifier, readText, readVirusFlag, toList } from './values.ts';
+import {
+  addNote,
+  isNothing,
+  isObject,
+  listObjects,
+  readCount,
+  readIdentifier,
+  readText,
+  readVirusFlag,
+  toList,
+} from './values.ts';
 
 const field = 'Attachments';
 /** The flag as a member or, in XML, as an attribute. */
@@ -53,17 +63,12 @@ export function toAttachments(value: unknown, element: object, id: bigint, findi
 
 /** True where a name contains HasVirus, at any depth, in another place than the flag of an attachment. */
 function hasStrayFlag(element: object, attachments: ReadonlySet<unknown>): boolean {
-  const open: unknown[] = [element];
-  for (const value of open) {
-    if (Array.isArray(value)) for (const one of value) open.push(one);
-    else if (isObject(value))
-      for (const name in value) {
-        const isFlag = attachments.has(value) && ofFlag.test(name);
-        if (!isFlag && /hasvirus/i.test(name) && !isNothing(value[name])) return true;
-        if (typeof value[name] === 'object') open.push(value[name]);
-      }
-  }
-  return false;
+  return listObjects(element).some((object) =>
+    Object.entries(object).some(([name, value]) => {
+      const isFlag = attachments.has(object) && ofFlag.test(name);
+      return !isFlag && /hasvirus/i.test(name) && !isNothing(value);
+    }),
+  );
 }
 
 /** The path of an attachment, relative to the base URL. Spec: the type is `coverLetter`, its path `coverletter`. */

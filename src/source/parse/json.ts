@@ -2,7 +2,7 @@
 // Invalid JSON is rejected as a whole. Does not know applications.
 
 import { randomUUID } from 'node:crypto';
-import { isObject, mostValues, refuse } from './values.ts';
+import { listObjects, mostValues, refuse } from './values.ts';
 
 declare global {
   interface JSON {
@@ -31,7 +31,8 @@ export function parseJson(text: string): unknown {
     refuse('is not whole, valid JSON');
   }
   // Of two members with one name, JSON.parse keeps the last one without a word.
-  if (marks.names > countMembers(parsed)) refuse('names a member twice');
+  if (marks.names > listObjects(parsed).reduce((sum, one) => sum + Object.keys(one).length, 0))
+    refuse('names a member twice');
   return parsed;
 }
 
@@ -61,20 +62,6 @@ function findEnd(text: string, from: number): number {
     if (slashes % 2 === 0) return at;
   }
   return text.length;
-}
-
-function countMembers(root: unknown): number {
-  let members = 0;
-  const open = [root];
-  for (const value of open) {
-    if (Array.isArray(value)) for (const one of value) open.push(one);
-    else if (isObject(value))
-      for (const name in value) {
-        members++;
-        if (typeof value[name] === 'object') open.push(value[name]);
-      }
-  }
-  return members;
 }
 
 // Puts each number that stays a literal into a marked list, parses, and puts the literal in its place. A reviver, which gets the digits of

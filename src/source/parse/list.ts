@@ -12,7 +12,17 @@ import { isHtml } from './file-description.ts';
 import { parseJson } from './json.ts';
 import { envelopeShape, type Members, namesApplication, readMembers } from './members.ts';
 import { toLeaves } from './raw.ts';
-import { isNothing, isObject, parseId, readIdentifier, refuse, toBigInt, toList, toScalarText } from './values.ts';
+import {
+  isNothing,
+  isObject,
+  listObjects,
+  parseId,
+  readIdentifier,
+  refuse,
+  toBigInt,
+  toList,
+  toScalarText,
+} from './values.ts';
 import { parseListXml } from './xml.ts';
 
 export type PageFacts = Omit<Page, 'bytes' | 'cached' | 'sunsetAt'>;
@@ -105,19 +115,9 @@ function toEnvelope(top: unknown): Members {
 function refuseOthers([name, member]: readonly [string, unknown]): void {
   const isSaid = (leaf: unknown) => !/^(?:0|false)?$/i.test((toScalarText(leaf) ?? '').trim());
   const isError = /error|(?<!de)fault/i.test(name) && toLeaves(member).some(isSaid);
-  if (!isError && !hasApplication(member)) return;
+  if (!isError && !listObjects(member).some((one) => namesApplication(Object.keys(one)))) return;
   const what = isError ? 'reports errors' : 'holds applications outside of JobApplicationsList';
   refuse(`${what} (member ${name.slice(0, 60).replace(/\W/g, '_')})`);
-}
-
-/** True where an application lies at any depth. Without recursion: a value may be 200,000 levels deep. */
-function hasApplication(value: unknown): boolean {
-  const open = [value];
-  for (const next of open) {
-    if (isObject(next) && namesApplication(Object.keys(next))) return true;
-    if (isObject(next) || Array.isArray(next)) for (const child of Object.values(next)) open.push(child);
-  }
-  return false;
 }
 
 function toElements(list: readonly unknown[]): Pick<PageFacts, 'applications' | 'ids' | 'rejects' | 'shared'> {

@@ -129,3 +129,13 @@ export function toList(value: unknown): readonly unknown[] {
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value);
 }
+
+/** The objects within a value, itself included. Without recursion: a value may be 200,000 levels deep. */
+export function listObjects(root: unknown): Record<string, unknown>[] {
+  const open: unknown[] = [root];
+  for (const value of open) {
+    if (Array.isArray(value)) for (const one of value) open.push(one);
+    else if (isObject(value)) for (const name in value) if (typeof value[name] === 'object') open.push(value[name]);
+  }
+  return open.filter(isObject);
+}

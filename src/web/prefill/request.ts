@@ -1,9 +1,12 @@
-// Parses the query strings of the prefill routes: what the careers site requests at start, what the source answers at callback.
-// All of it is untrusted input: nothing is used unchecked, and no value is repeated on a page.
+// Parses what comes to the prefill routes: what the careers site requests at start, what the source answers at callback, and links to a resume,
+// which work for ten minutes without another credential. All of it is untrusted: nothing is used unchecked, or repeated on a page.
 
+import { createHmac } from 'node:crypto';
 import { z } from 'zod';
-import { type PrefillRequest, toAllowedUrl } from '../../domain/prefill.ts';
+import { type PrefillRequest, resumeLinkMs, toAllowedUrl } from '../../domain/prefill.ts';
+import type { PrefillKey } from '../../store/prefill/prefills.ts';
 import type { Callback } from '../../sync/prefill.ts';
+import { isEqualSecret } from '../limits.ts';
 
 /** The advertiser of a start; null where there is none, or more than one. */
 export function parseAdvertiserId(query: URLSearchParams): bigint | null {
@@ -79,4 +82,27 @@ function toAnswer(codes: readonly string[], errors: readonly string[]): Callback
   if (errors.length > 0) return errors.includes('access_denied') ? 'denied' : 'failed';
   if (code === undefined || code === '') return 'denied';
   return moreCodes.length === 0 && code.length <= 4000 ? { code } : 'failed';
+}
+
+/** Clocks of two processes differ by less. */
+const skewMs = 60_000;
+
+/** The last part of a link's path. */
+export function toResumeToken({ advertiserId, prefillId }: PrefillKey, secret: string, nowMs: number): string {
+  const claim = `${advertiserId}.${prefillId}.${nowMs + resumeLinkMs}`;
+  return `${claim}.${sign(claim, secret)}`;
+}
+
+/** The prefill whose resume a token opens; null when the token is forged, altered, expired or good for longer than a link is. */
+export function parseResumeToken(token: string, secret: string, nowMs: number): PrefillKey | null {
+  const [claim, advertiserId, prefillId, endsAt] =
+    /^(\d{1,19})\.([0-9a-f-]{36})\.(\d{1,16})(?=\.)/.exec(token) ?? ([] as string[]);
+  if (claim === undefined || advertiserId === undefined || prefillId === undefined) return null;
+  if (!isEqualSecret(token.slice(claim.length + 1), sign(claim, secret))) return null;
+  const leftMs = Number(endsAt) - nowMs;
+  return leftMs > 0 && leftMs <= resumeLinkMs + skewMs ? { advertiserId: BigInt(advertiserId), prefillId } : null;
+}
+
+function sign(claim: string, secret: string): string {
+  return createHmac('sha256', secret).update(`resume link ${claim}`).digest('base64url');
 }

@@ -22,8 +22,7 @@ import {
 } from '../../sync/prefill.ts';
 import { type Clients, createGuessLimit, createRateLimit, isEqualSecret } from '../limits.ts';
 import { type ErrorNotice, renderNotice } from './error-page.ts';
-import { parseAdvertiserId, parseCallback, parseStart } from './request.ts';
-import { parseResumeToken, toResumeToken } from './resume-link.ts';
+import { parseAdvertiserId, parseCallback, parseResumeToken, parseStart, toResumeToken } from './request.ts';
 
 export interface PrefillRoutesOptions extends Clients {
   readonly deps: PrefillDeps;
