@@ -127,5 +127,5 @@ function renderOutcome(outcome: Outcome): (string | false)[] {
 
 /** Each assumption up to its examples. */
 const shortAssumptions = assumptions
-  .map((text) => text.replace(/:.*|\.$/s, '').replace(/^[A-Z]/, (letter) => letter.toLowerCase()))
+  .map((text) => (text.split(':')[0] ?? '').replace(/\.$/, '').replace(/^[A-Z]/, (letter) => letter.toLowerCase()))
   .join('; ');
