@@ -1,5 +1,5 @@
 // Parses one element of the list into one application. Each member is parsed separately, so that a bad member affects nothing else.
-// Serves JSON and XML: list-xml.ts converts XML to the JSON shape first.
+// Serves JSON and XML: xml.ts converts XML to the JSON shape first.
 
 import { hash } from 'node:crypto';
 import type { Application, Attachment, JobSeekingInfo, MemberHashes, Reject } from '../../domain/application.ts';

@@ -9,7 +9,7 @@ export interface Members {
 
 export type Names = ReadonlyMap<string, string>;
 
-/** The type of a member in JSON. In XML every value is text: list-xml.ts gives it this type. */
+/** The type of a member in JSON. In XML every value is text: xml.ts gives it this type. */
 export type MemberType =
   | 'text'
   | 'integer'
