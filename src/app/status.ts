@@ -11,11 +11,15 @@ export async function loadStatus(
   config: Config<'sync' | 'extract'>,
   ownWaits: readonly Wait[] = [],
 ): Promise<Status> {
+  const watched = toWatched(config);
   return toStatus(new Date(), await store.reports.loadStatus(), {
     ...toLimits(config),
     waits: [...ownWaits, ...(await store.advertisers.loadWaits())],
     webhooks: await store.webhooks.loadWebhooks(),
-    extract: await store.extracts.loadExtractStatus(toWatched(config)),
+    extract: watched && {
+      ...watched,
+      publishedAt: (await store.extracts.findExtract(watched.location))?.published_at ?? null,
+    },
   });
 }
 

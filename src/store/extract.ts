@@ -7,7 +7,6 @@ import {
   type Step,
 } from '../domain/extract/fingerprints.ts';
 import type { Changed, ColumnType, ExtractColumn, ExtractedAdvertiser } from '../domain/extract/manifest.ts';
-import type { ExtractStatus } from '../domain/status/status.ts';
 import { columnsOf, type Database, type Queryable, type Row, type Transaction } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';
 
@@ -103,12 +102,10 @@ async function loadColumns(tx: Queryable): Promise<ReadonlyMap<string, readonly 
      FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped JOIN pg_type t ON t.oid = a.atttypid
      WHERE c.relnamespace = 'intake_analytics'::regnamespace AND c.relkind = 'v' ORDER BY c.relname, a.attnum`,
   );
-  const columns = rows.map(({ view, name, type, position }) => {
-    return { view, column: { name, type: typeNames[type] ?? 'text', field_id: position } };
-  });
-  return new Map(
-    [...Map.groupBy(columns, ({ view }) => view)].map(([view, some]) => [view, some.map(({ column }) => column)]),
-  );
+  const toColumn = ({ name, type, position }: (typeof rows)[number]): ExtractColumn => {
+    return { name, type: typeNames[type] ?? 'text', field_id: position };
+  };
+  return new Map([...Map.groupBy(rows, ({ view }) => view)].map(([view, columns]) => [view, columns.map(toColumn)]));
 }
 
 async function loadMonths(tx: Queryable, advertiserId: bigint): Promise<string[]> {
@@ -148,18 +145,18 @@ async function loadChanged(tx: Queryable, advertiserId: bigint, since: SinceEven
   return { months: months.map(({ month }) => month), buckets: buckets.map(({ bucket }) => bucket) };
 }
 
-/** How a column is read, so that the driver returns what Parquet holds: microseconds, days, doubles. */
-const readers: Readonly<Record<ColumnType, (column: string) => string>> = {
-  bigint: (column) => column,
-  integer: (column) => column,
-  boolean: (column) => column,
+/** How a column is read whose value Parquet holds in another form than the driver returns: microseconds, days, doubles. */
+const readers: Partial<Record<ColumnType, (column: string) => string>> = {
   double: (column) => `${column}::float8`,
   date: (column) => `${column} - DATE '1970-01-01'`,
-  timestamp: (column) => `(extract(epoch FROM ${column}) * 1000000)::bigint`,
-  timestamptz: (column) => `(extract(epoch FROM ${column}) * 1000000)::bigint`,
+  timestamp: toMicroseconds,
+  timestamptz: toMicroseconds,
   text: (column) => `${column}::text`,
-  'text[]': (column) => column,
 };
+
+function toMicroseconds(column: string): string {
+  return `(extract(epoch FROM ${column}) * 1000000)::bigint`;
+}
 
 /** Enough columns to give the rows of every large view one order. */
 const orderedBy = 5;
@@ -172,7 +169,7 @@ function loadRows(
   choice: RowChoice,
 ): AsyncIterable<readonly Row[]> {
   const quoted = (name: string) => `v."${name}"`;
-  const read = columns.map(({ name, type }) => `${readers[type](quoted(name))} AS "${name}"`);
+  const read = columns.map(({ name, type }) => `${readers[type]?.(quoted(name)) ?? quoted(name)} AS "${name}"`);
   const order = columns.slice(0, orderedBy).map(({ name }) => quoted(name));
   const isBucketed = choice.by === 'bucket';
   const bucket = bucketOf('v.application_id');
@@ -218,11 +215,9 @@ export async function loadFingerprints(db: Database, step: Step, asked: readonly
 /** Records a place before anything is written there, so that an erasure finds it even if the extract is killed. */
 export async function recordExtract(
   db: Queryable,
-  {
-    location,
-    withPeople,
-    snapshotId,
-  }: { readonly location: string; readonly withPeople: boolean; readonly snapshotId: string },
+  location: string,
+  withPeople: boolean,
+  snapshotId: string,
 ): Promise<void> {
   await db.query(
     `INSERT INTO intake.extracts AS x (location, with_people, snapshot_id) VALUES ($1, $2, $3)
@@ -235,26 +230,13 @@ export async function recordPublished(db: Queryable, location: string): Promise<
   await db.query(`UPDATE intake.extracts SET published_at = now() WHERE location = $1`, [location]);
 }
 
-/** When a snapshot was last published where a schedule extracts to; null without a schedule. */
-export async function loadExtractStatus(
-  db: Queryable,
-  watched: Omit<ExtractStatus, 'publishedAt'> | null,
-): Promise<ExtractStatus | null> {
-  if (watched === null) return null;
-  const [row] = await db.query<Columns<'extracts', 'published_at'>>(
-    `SELECT published_at FROM intake.extracts WHERE location = $1`,
-    [watched.location],
-  );
-  return { ...watched, publishedAt: row?.published_at ?? null };
-}
-
-/** The snapshot that was begun last at a place; empty where none was. */
-export async function loadBegun(db: Queryable, location: string): Promise<string> {
-  const [row] = await db.query<Columns<'extracts', 'snapshot_id'>>(
-    `SELECT snapshot_id FROM intake.extracts WHERE location = $1`,
+/** The snapshot that was begun last at a place, and when one was last published; undefined where none was begun. */
+export async function findExtract(db: Queryable, location: string) {
+  const [row] = await db.query<Columns<'extracts', 'snapshot_id' | 'published_at'>>(
+    `SELECT snapshot_id, published_at FROM intake.extracts WHERE location = $1`,
     [location],
   );
-  return row?.snapshot_id ?? '';
+  return row;
 }
 
 /** The places that may hold people's columns. */

@@ -82,20 +82,16 @@ export async function loadWebhookPlace(db: Queryable, { advertiserId, name }: We
   return row ?? { position: 0n, failures: 0, forMs: 0, isDue: true };
 }
 
-export interface EventsRequest {
-  readonly advertiserId: bigint;
-  readonly after: bigint;
-  readonly limit: number;
-  readonly detail: Detail | null;
-}
-
 /** A longer row would be refused by many a receiver for ever, and hold back the events behind it. Standard Webhooks advises 20 kB. */
 const longestRow = 20_000;
 
 /** The events after a position, each with its application as it is now: of an erased one, only that it is. */
 export async function loadWebhookEvents(
   db: Queryable,
-  { advertiserId, after, limit, detail }: EventsRequest,
+  advertiserId: bigint,
+  after: bigint,
+  limit: number,
+  detail: Detail | null,
 ): Promise<WebhookEvent[]> {
   return await db.query<WebhookEvent>(
     `SELECT e.event_id AS "eventId", e.advertiser_id AS "advertiserId", e.application_id AS "applicationId", e.type, e.at, now() AS "readAt",

@@ -90,14 +90,10 @@ function requireChannelBinding(connection: pg.Connection): void {
   });
 }
 
-/** Host and port of a database URL, for messages: never its user or password. */
-export function toAddress(url: DatabaseUrl): string {
-  const { host, port } = parse(currentUrl(url));
-  return `${host || 'localhost'}:${port}`;
-}
-
-export function toDatabaseName(url: DatabaseUrl): string {
-  return parse(currentUrl(url)).database;
+/** Address and name of a database, for messages: never its user or password. */
+export function describeUrl(url: DatabaseUrl) {
+  const { host, port, database } = parse(currentUrl(url));
+  return { address: `${host || 'localhost'}:${port}`, database };
 }
 
 function parse(text: string) {

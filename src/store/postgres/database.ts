@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { SettingTrouble, Trouble, toCertificateProblem, toConnectionReason } from '../../domain/trouble.ts';
 import { type BatchSize, readBatches } from './batches.ts';
-import { clientOf, type DatabaseUrl, toAddress, toDatabaseName } from './connection.ts';
+import { clientOf, type DatabaseUrl, describeUrl } from './connection.ts';
 import { type Copy, copyInto } from './copy.ts';
 
 export interface DatabaseOptions {
@@ -218,8 +218,8 @@ export function isConflict(error: unknown): boolean {
 export function toTrouble(error: unknown, url: DatabaseUrl): unknown {
   if (error instanceof Trouble || !(error instanceof Error)) return error;
   const code = sqlState(error) ?? '';
-  const address = toAddress(url);
-  const wrong = findWrongSetting(error, code, address, toDatabaseName(url));
+  const { address, database } = describeUrl(url);
+  const wrong = findWrongSetting(error, code, address, database);
   if (wrong) return new SettingTrouble(`DATABASE_URL: ${wrong}${code && ` (${code})`}.`, error, 'database');
   const lost = /Connection terminated|timeout exceeded|Query read timeout|not queryable/i.test(error.message);
   const isAway = lost || networkCodes.test(code) || (error as NodeJS.ErrnoException).syscall === 'connect';

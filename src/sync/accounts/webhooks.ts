@@ -62,8 +62,8 @@ export async function deliver(
   let sum: DeliverySummary = { delivered: 0, failure: null };
   while (!lane.signal.aborted && sum.failure === null) {
     const place = await webhooks.loadWebhookPlace(key);
-    const asked = { advertiserId, after: place.position, limit: batchSize, detail: webhook.detail };
-    const events = place.isDue ? await webhooks.loadWebhookEvents(asked) : [];
+    if (!place.isDue) break;
+    const events = await webhooks.loadWebhookEvents(advertiserId, place.position, batchSize, webhook.detail);
     if (events.length === 0) break;
     const { delivered, failure } = await sendEvents(delivery, place, events);
     sum = { delivered: sum.delivered + delivered, failure };

@@ -101,7 +101,7 @@ async function writeSnapshot(
   const chosen = [...(request.views ?? request.anonymousViews), ...(withPeople ? request.personalViews : [])];
   const views = [...new Set(chosen)];
   // Before anything is read: an erasure that the snapshot does not show yet must find this target.
-  await store.extracts.recordExtract({ location, withPeople, snapshotId });
+  await store.extracts.recordExtract(location, withPeople, snapshotId);
   return await store.extracts.withSnapshot(async (snapshot): Promise<Manifest> => {
     const columns = pickColumns(snapshot, views);
     const previous = request.sinceLast ? last : null;
@@ -139,7 +139,8 @@ export async function takeTarget(
   if (last === undefined && published.identity === null) return false;
   await ownTarget(target, published, signal);
   if (last === undefined) return true;
-  await store.extracts.recordExtract({ location, withPeople: chain.some((one) => one.with_people), snapshotId });
+  const withPeople = chain.some((one) => one.with_people);
+  await store.extracts.recordExtract(location, withPeople, snapshotId);
   const previous = toManifestPath(last.snapshot_id);
   const manifest = { ...last, snapshot_id: snapshotId, database: databaseId, previous, event_position: {} };
   await publish(target, manifest, pointer, { signal });

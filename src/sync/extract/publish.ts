@@ -42,7 +42,7 @@ export async function loadPublished(
   { isTaken = false } = {},
 ): Promise<Published> {
   const { databaseId } = await store.blobStore.ensureRecordedStore();
-  const begunId = await store.extracts.loadBegun(location);
+  const begunId = (await store.extracts.findExtract(location))?.snapshot_id ?? '';
   const identity = await target.loadIdentity(signal);
   const pointer = await target.loadText(latestName, signal);
   const chain: Manifest[] = [];

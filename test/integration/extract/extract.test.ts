@@ -232,7 +232,7 @@ describe('a killed extract', () => {
     const [snapshotId, bytes] = ['29990101T000000000Z', Buffer.from('left')];
     const facts = { sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
     const request = toRequest(target);
-    await store.extracts.recordExtract({ location: request.location, withPeople: true, snapshotId });
+    await store.extracts.recordExtract(request.location, true, snapshotId);
     await blobs.put(`people/applications/1/00/${snapshotId}.parquet`, bytes, facts, request.signal);
     const { manifest } = await runExtract({ store, target: blobs, spool: openSpool(target) }, request);
     expect(manifest.snapshot_id > snapshotId).toBe(true);
