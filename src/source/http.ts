@@ -176,7 +176,8 @@ function toAnswer(response: Dispatcher.ResponseData, signal: AbortSignal, addres
     status: response.statusCode,
     headers: Object.fromEntries(headers),
     isFramed:
-      'content-length' in response.headers || /(?:^|,)\s*chunked\s*$/i.test(`${response.headers['transfer-encoding']}`),
+      'content-length' in response.headers ||
+      `${response.headers['transfer-encoding']}`.split(',').at(-1)?.trim().toLowerCase() === 'chunked',
     body: read(),
     async [Symbol.asyncDispose]() {
       response.body.on('error', () => undefined).destroy();

@@ -94,12 +94,12 @@ function toPerson(known: Readonly<Record<string, unknown>>): readonly string[] |
   return email === null ? null : ['email', toBareAddress(email).toLowerCase()];
 }
 
-/** Who applied for what; null where nobody is told: without account, address and ID, a name may be anybody's. */
+/** Who applied for what; null where nobody is named. */
 function toApplicant(known: Readonly<Record<string, unknown>>): string | null {
   const names = ['ID', 'JobReference', 'JobSeekerID', 'Email', 'Phone', 'FirstName', 'LastName'];
   const texts = names.map((name) => readWord(known[name]));
-  const isTold = toPerson(known) !== null || (texts[0] !== null && texts.slice(4).some((text) => text !== null));
-  return isTold ? hash('sha256', JSON.stringify(texts)) : null;
+  const isNamed = toPerson(known) !== null || texts.slice(4).some((text) => text !== null);
+  return isNamed ? hash('sha256', JSON.stringify(texts)) : null;
 }
 
 function readWord(value: unknown): string | null {

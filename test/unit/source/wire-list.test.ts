@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest';
 import type { Page } from '../../../src/domain/application.ts';
 import { chooseCopy } from '../../../src/domain/copies.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
-import { toReject } from '../../../src/source/parse/application.ts';
 import { parseJson } from '../../../src/source/parse/json.ts';
 import { parsePage, scanIds, toElement } from '../../../src/source/parse/list.ts';
 import { applicationShape } from '../../../src/source/parse/members.ts';
@@ -770,11 +769,4 @@ test('lists within the list are one list', () => {
   const list = (id: number) =>
     `<JobApplicationsList><JobApplication><ID>${id}</ID></JobApplication></JobApplicationsList>`;
   expect(parsePage(`<JobApplications>${list(1)}${list(2)}</JobApplications>`).ids).toEqual([1n, 2n]);
-});
-
-test('two people without account and address are two elements, whatever they are called', () => {
-  const parse = (other: string) =>
-    toReject(JSON.parse(`{"FirstName": "Jo", "JobReference": "A", "Other": "${other}"}`), '');
-  expect(parse('one').applicant).toBeNull();
-  expect(parse('one').members).not.toEqual(parse('two').members);
 });
