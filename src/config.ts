@@ -214,8 +214,9 @@ function loadGiven(
   return undefined;
 }
 
-/** A line that sets the variable of a setting, or that of its file. */
+/** A line that sets the variable of a setting, or that of its file; one that is not read any more is set to nothing. */
 function toLine(name: string): string {
   const setting = settings.get(name);
-  return `${name}=${setting ? toExample(setting) : `/run/secrets/${name.replace(/_FILE$/, '').toLowerCase()}`}`;
+  if (setting) return `${name}=${toExample(setting)}`;
+  return name.endsWith('_FILE') ? `${name}=/run/secrets/${name.slice(0, -5).toLowerCase()}` : `${name}=`;
 }

@@ -68,6 +68,8 @@ async function requireSchema(store: Store, mayCome: boolean): Promise<void> {
 
 function requireSites({ prefill }: Config<'prefill'>) {
   if (prefill !== null && prefill.sites.length > 0) return prefill;
+  if (prefill !== null)
+    throw new SettingTrouble('No account in ADVERTISERS_FILE has prefillKey and prefillReturnUrls.');
   throw new SettingTrouble('Prefill is off: set AUTH_URL and the settings beside it, as docs/prefill.md says.');
 }
 

@@ -34,8 +34,9 @@ export function requireNamed<T extends { readonly name: string }>(what: string, 
   const found = all.find((one) => one.name === name);
   if (found) return found;
   const known = all.map((one) => one.name).join(', ');
-  const advice =
-    known === '' ? 'Configure one first: docs/configuration.md.' : `Use a name that is configured: ${known}.`;
+  // Only of webhooks there may be none.
+  const none = 'Set WEBHOOK_URL and WEBHOOK_SECRET, or name webhooks in ADVERTISERS_FILE.';
+  const advice = known === '' ? none : `Use a name that is configured: ${known}.`;
   throw new Misuse(`There is no ${what} "${name.slice(0, 100)}" in the configuration.`, advice);
 }
 

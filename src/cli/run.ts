@@ -64,6 +64,7 @@ export async function runCli(
   host: CliHost,
 ): Promise<ExitCode> {
   const { env, stdout, stderr, signal } = host;
+  const isCommand = (word: string | undefined) => definitions.some(({ name }) => name === word);
   let code: ExitCode = exitCodes.done;
   const finish = (ended: ExitCode) => {
     code = ended;
@@ -82,12 +83,13 @@ export async function runCli(
       stderr.write(program.helpInformation());
       return exitCodes.usage;
     }
-    await program.parseAsync(argv, { from: 'user' });
+    // A misspelt name after `help` gets the same suggestion as a misspelt command.
+    const isLost = argv[0] === 'help' && argv[1] !== undefined && argv[1] !== 'help' && !isCommand(argv[1]);
+    await program.parseAsync(isLost ? argv.slice(1) : argv, { from: 'user' });
     return code;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done;
-    const command = argv.find((word) => definitions.some(({ name }) => name === word));
-    return reportFailure(error instanceof CommanderError ? toMisuse(error) : error, host, argv, command);
+    return reportFailure(error instanceof CommanderError ? toMisuse(error) : error, host, argv, argv.find(isCommand));
   }
 }
 

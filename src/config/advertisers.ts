@@ -173,7 +173,8 @@ const accountList = z
     ]);
     const seen = new Set<unknown>();
     for (const { path, mark } of marks.filter(({ mark }) => mark !== undefined)) {
-      if (seen.has(mark)) context.addIssue({ code: 'custom', path, message: 'occurs twice' });
+      const message = path.includes('webhooks') ? 'occurs twice: give each a name of its own' : 'occurs twice';
+      if (seen.has(mark)) context.addIssue({ code: 'custom', path, message });
       seen.add(mark);
     }
   });

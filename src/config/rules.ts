@@ -24,7 +24,9 @@ export interface ConfigDraft {
 type Partly<S extends Section> = { [N in keyof Values<S>]: Values<S>[N] | undefined };
 
 export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) => void } = {
-  database({ DATABASE_URL, DATABASE_DIRECT_URL }, { env, production, report, warn }) {
+  database({ DATABASE_URL, DATABASE_DIRECT_URL }, draft) {
+    const { env, production, report, warn } = draft;
+    reportRemoved(removed.database, draft);
     if (production && DATABASE_URL?.reveal() === 'embedded') {
       report('DATABASE_URL', 'is embedded, which is for development only: production needs a real database');
     }
@@ -51,6 +53,8 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
       }
     }
   },
+
+  blobs: (_, draft) => reportRemoved(removed.blobs, draft),
 
   extract({ EXTRACT_URL, EXTRACT_SCHEDULE }, { report }) {
     if (EXTRACT_SCHEDULE && EXTRACT_URL === null) report('EXTRACT_URL', 'is required, since EXTRACT_SCHEDULE is set');
@@ -82,6 +86,23 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
     if (production && PRIVACY_KEY === null) report('PRIVACY_KEY', 'is required in production');
   },
 };
+
+/** Settings of earlier versions, by the section that used them. Each text says what took its place. */
+const removed = {
+  database: {
+    DATABASE_CA: 'name the certificate with sslrootcert in DATABASE_URL',
+    DATABASE_AUTH: 'write a token into the file of DATABASE_URL_FILE, which is read for each connection',
+  },
+  blobs: {
+    S3_KMS_KEY_ID: "let the bucket's default encryption name the key, with S3_SSE=off",
+  },
+};
+
+function reportRemoved(names: Readonly<Record<string, string>>, { env, report }: ConfigDraft): void {
+  for (const [name, instead] of Object.entries(names)) {
+    if (env[name]?.trim()) report(name, `is not read any more: ${instead}`);
+  }
+}
 
 /** What is wrong with a secret that strangers may try to guess. */
 export function findShortness(secret: Secret, { production }: ConfigDraft): string | null {

@@ -46,6 +46,7 @@ export const sections = {
     SOURCE_CREDENTIAL: {
       read: read.credential,
       secret: true,
+      example: 'the-credential-you-were-given',
       absent: 'required by commands that read the list, unless ADVERTISERS_FILE is set',
       meaning: 'sent as `Authorization: SWS <value>`',
     },
@@ -193,7 +194,12 @@ export const sections = {
       meaning: '{auth_url}: the host of the authorization and token endpoints',
     },
     OAUTH_CLIENT_ID: { read: read.line, example: 'your-client-id', meaning: 'the OAuth client that asks for profiles' },
-    OAUTH_CLIENT_SECRET: { read: read.line, secret: true, meaning: "that client's secret" },
+    OAUTH_CLIENT_SECRET: {
+      read: read.line,
+      secret: true,
+      example: 'your-client-secret',
+      meaning: "that client's secret",
+    },
     OAUTH_REDIRECT_URI: {
       read: read.serviceUrl,
       example: 'https://intake.example.com/prefill/callback',

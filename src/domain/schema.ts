@@ -68,7 +68,9 @@ export function toSchemaTrouble({ state, version }: Schema): SchemaTrouble {
     return new SchemaTrouble(what, `Use version ${version} of Intake or newer.`);
   }
   const what = state === 'absent' ? 'The database has no schema of Intake yet' : 'The schema is behind this version';
-  return new SchemaTrouble(`${what}.`, 'Run `intake migrate`, as worker, sync and backfill do when they start.');
+  const other = state === 'absent' ? '' : ', or use the version that the workers run';
+  const next = `Run \`intake migrate\`, as worker, sync and backfill do when they start${other}.`;
+  return new SchemaTrouble(`${what}.`, next);
 }
 
 /** LATIN1 cannot store every name. In SQL_ASCII, Postgres cannot normalize addresses, so that an erasure would not find a person. */

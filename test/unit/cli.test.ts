@@ -113,6 +113,7 @@ const helpOf = (command: string) => `intake help ${command} shows its options an
 describe('a mistake in the command line', () => {
   it.each([
     [['snyc'], "Unknown command 'snyc' (Did you mean sync?)", 'intake --help lists the commands.'],
+    [['help', 'snyc'], "Unknown command 'snyc' (Did you mean sync?)", 'intake --help lists the commands.'],
     [['sync', '--rechek'], "Unknown option '--rechek' (Did you mean --recheck?)", helpOf('sync')],
     [['sync', 'a', 'b'], 'Too many arguments', helpOf('sync')],
     [['export'], "Missing required argument 'application'.", helpOf('export')],

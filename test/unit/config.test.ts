@@ -145,6 +145,18 @@ describe('settings that depend on each other', () => {
     expect(load(env, ...all).warnings).toEqual(warning ? [expect.stringMatching(warning)] : []);
   });
 
+  it.each([
+    ['DATABASE_CA', '/root.crt', 'database', 'name the certificate with sslrootcert in DATABASE_URL'],
+    ['DATABASE_AUTH', 'rds-iam', 'database', /^is not read any more: write a token into the file of DATABASE_URL_FILE/],
+    ['S3_KMS_KEY_ID', 'alias/a', 'blobs', "let the bucket's default encryption name the key, with S3_SSE=off"],
+  ] as const)('%s is gone, and says what took its place', (name, value, need, instead) => {
+    expect(refuse({ ...account, [name]: value }, need)).toEqual([
+      { name, text: expect.stringMatching(instead), example: `${name}=` },
+    ]);
+    expect(refuse({ ...account, [name]: ' ' }, need)).toEqual([]);
+    expect(refuse({ ...account, [name]: value }, 'privacy')).toEqual([]);
+  });
+
   it('nobody is a trusted proxy unless named, by address or network', () => {
     const isTrusted = (setting: string | undefined, address: string) =>
       load({ TRUSTED_PROXIES: setting }).trustedProxies.check(address, address.includes(':') ? 'ipv6' : 'ipv4');
@@ -706,7 +718,7 @@ describe('webhooks', () => {
   it('have names of their own', () => {
     const env = listed([{ name: 'north', credential: 'x', webhooks: [hook, hook] }]);
     expect(refuse(env, 'webhooks')).toMatchObject([
-      { text: expect.stringContaining('[0].webhooks[1].name occurs twice') },
+      { text: expect.stringContaining('[0].webhooks[1].name occurs twice: give each a name of its own') },
     ]);
     const accounts = ['north', 'south'].map((name) => ({
       name,

@@ -37,11 +37,14 @@ export const prove = command({
     if (typeof check === 'string') return await showCheck(context, resolve(check));
     const { signal, terminal } = context;
     const config = await loadCommandConfig(context.env, ['database', 'accounts', 'privacy'], account);
+    const isExport = target !== undefined || check !== undefined;
+    if (isExport && config.accounts.length > 1)
+      throw new Misuse('Several accounts are configured: name one with --advertiser.');
     const { openStoreOf } = await import('../../app/database.ts');
     await using store = await openStoreOf(config, 'prove');
     const accounts = [];
     for (const one of config.accounts) accounts.push(await store.advertisers.lookUp(one.name, one.advertiserId));
-    if (target === undefined && check === undefined) {
+    if (!isExport) {
       const advertisers: Explained[] = [];
       for (const { name, advertiserId } of accounts) {
         advertisers.push({ name, advertiserId, ...explain(at, await store.evidence.loadCurrentProof(advertiserId)) });
@@ -50,8 +53,7 @@ export const prove = command({
       const isWell = advertisers.every(({ complete, risk }) => complete && risk !== 'doubt');
       return isWell ? exitCodes.done : exitCodes.incomplete;
     }
-    const [{ name, advertiserId } = { name: '', advertiserId: null }, ...others] = accounts;
-    if (others.length > 0) throw new Misuse('Several accounts are configured: name one with --advertiser.');
+    const [{ name, advertiserId } = { name: '', advertiserId: null }] = accounts;
     if (advertiserId === null)
       throw new Failure(exitCodes.incomplete, 'This account was not read yet, so there is no evidence.', 'intake sync');
     const exportTo = (file: string) =>

@@ -115,8 +115,11 @@ async function ping({ env, terminal }: Context, name: string) {
   await using client = openWebhook(endpoint, config);
   const answer = await client.send(toPing(name, new Date()));
   const [delivered, words] = [isDelivered(answer), describeAnswer(answer)];
-  const took = delivered ? 'took' : 'did not take';
   const result = { webhook: name, delivered, status: answer.status, answer: words };
-  terminal.result(result, () => `Webhook ${name} ${took} the ping: ${words}.`);
+  terminal.result(result, () =>
+    delivered
+      ? `Webhook ${name} took the ping: ${words}.`
+      : `Webhook ${name} did not take the ping: ${words}. No event was sent.`,
+  );
   return delivered ? exitCodes.done : exitCodes.incomplete;
 }

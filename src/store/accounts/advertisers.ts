@@ -12,7 +12,7 @@ import type { Columns, NotNull } from '../schema/rows.ts';
  */
 export type HaltKind = 'refused' | 'mismatch';
 
-/** An account, as far as it is known. The first answer that names its id sets it here as well (account-identity.ts). */
+/** An account, as far as it is known. The first answer that names its id sets it here as well (answers.ts). */
 export interface KnownAdvertiser {
   readonly name: string;
   advertiserId: bigint | null;
