@@ -14,7 +14,8 @@ import { retry } from '../sync/retry.ts';
 import { openBlobsOf, openSpoolOf } from './storage.ts';
 
 /** What a download run reports, and what is carried over to the next run. */
-export interface FilesRequest extends Pick<DownloadRunDeps, 'memory' | 'onBytes' | 'onWait' | 'crashPoint'> {
+export interface FilesRequest
+  extends Pick<DownloadRunDeps, 'memory' | 'onBytes' | 'onUnreachable' | 'onWait' | 'crashPoint'> {
   readonly retryForMs: number;
   readonly signal: AbortSignal;
   readonly onFiles?: ((totals: DownloadTotals, queued: number) => void) | undefined;

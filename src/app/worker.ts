@@ -131,7 +131,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       ...{ store, accounts, log, watchdog, onPass },
       runDownloads: (watch) => downloadDue(config, store, accounts, { ...watch, memory, crashPoint }),
       untilQueued: queued.until,
-      ...{ webhooks, untilEvents: events.until, crashPoint },
+      ...{ webhooks, untilEvents: events.until, onDelivered: metrics.observeDelivered, crashPoint },
       maintenance: [
         ...createMaintenance(config, store),
         ...createPrivacyMaintenance(config, store, log),

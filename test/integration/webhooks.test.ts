@@ -438,10 +438,8 @@ describe('the loop of a worker', () => {
     let wake = () => {};
     const ended = runWebhookLoop(
       {
-        ...{ store, webhooks, log: { debug() {}, info() {}, warn() {} } },
-        onPass: ({ delivered = 0 }) => {
-          taken += delivered;
-        },
+        ...{ store, webhooks, log: { debug() {}, info() {}, warn() {} }, onPass() {} },
+        onDelivered: () => taken++,
         watchdog: createWatchdog({ now: () => 0, stuckMs: 1 }),
         untilEvents: (_, signal) =>
           new Promise((resolve) => {

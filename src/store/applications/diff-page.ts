@@ -130,7 +130,7 @@ async function chooseCopies(account: Account, { applications: first, shared }: R
  * the key stands for an account, which is nobody else's. Of a text of 16 MB only what may name somebody is read: a page has many ids.
  */
 export async function loadApplicants(account: Account, applications: readonly Application[]) {
-  if (applications.length === 0) return new Map();
+  if (applications.length === 0) return new Map<bigint, Applicant>();
   const rows = await account.db.query<Applicant & { readonly id: bigint; readonly personKey: string | null }>(
     `SELECT application_id AS id, person_key AS "personKey", job_seeker_id AS "jobSeekerId", email, phone, first_name AS "firstName", last_name AS "lastName",
        CASE WHEN num_nulls(job_seeker_id, email, phone, first_name, last_name) > 0 THEN (

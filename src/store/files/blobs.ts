@@ -48,7 +48,12 @@ export interface BlobAnnouncement {
  * Locks the applications that have these bytes, now or in an earlier version, and the applications in `more`. Every writer takes these locks
  * before those of blobs, in the order of ids. What is read of the applications afterwards, such as `missing_since`, stays true until COMMIT.
  */
-export async function lockHolders(tx: Queryable, advertiserId: bigint, hashes: readonly string[], more: bigint[] = []) {
+export async function lockHolders(
+  tx: Transaction,
+  advertiserId: bigint,
+  hashes: readonly string[],
+  more: bigint[] = [],
+) {
   await tx.query(
     `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id IN (
        SELECT application_id FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])

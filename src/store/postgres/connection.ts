@@ -56,7 +56,10 @@ function toTarget(url: DatabaseUrl): typeof nowhere {
   given.delete('ssl');
   // Without a root certificate, the driver trusts the authorities that Node knows.
   if (root === 'system') given.delete('sslrootcert');
-  given.set('sslmode', host.startsWith('/') ? 'disable' : (mode ?? (root === null ? 'disable' : 'verify-full')));
+  const sslmode = host.startsWith('/') ? 'disable' : (mode ?? (root === null ? 'disable' : 'verify-full'));
+  given.set('sslmode', sslmode);
+  // The driver reads the files that these name, also where it uses none.
+  if (sslmode === 'disable') for (const name of ['sslrootcert', 'sslcert', 'sslkey']) given.delete(name);
   given.set('uselibpqcompat', 'true');
   const binding = parameters.get('channel_binding') ?? 'disable';
   return {

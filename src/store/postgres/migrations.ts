@@ -169,18 +169,21 @@ function toTrial(missing: readonly Migration[]): Steps {
 /** Retries for as long as another transaction is in the way; throws SchemaTrouble after ten minutes. */
 async function applyInTime(db: Queryable, blockers: Blockers, steps: Steps, options: MigrateOptions): Promise<void> {
   const until = performance.now() + longestBlockMs;
-  for (;;) {
+  for (let attempt = 1; ; attempt++) {
     options.signal?.throwIfAborted();
+    blockers.forget();
     try {
       return await apply(db, steps, options);
     } catch (error) {
       if (!gaveWay.has(sqlState(error) ?? '')) throw error;
       await db.query('ROLLBACK');
+      const { last } = blockers;
       if (performance.now() > until) {
-        const { last } = blockers;
         const how = last === null ? '' : ` (SELECT pg_terminate_backend(${last.pid}))`;
         throw new SchemaTrouble(toWaiting(last), `End that transaction${how}, then run \`intake migrate\`.`, error);
       }
+      // One that is seen, its watch has told.
+      if (last === null) options.onWait?.(new Trouble('local', toWaiting(last), { at: 'database' }), pauseMs, attempt);
       await sleep(pauseMs, undefined, { signal: options.signal });
     }
   }
@@ -204,8 +207,10 @@ interface Blocker {
 }
 
 interface Blockers extends AsyncDisposable {
-  /** The session that the migration waits for, or waited for last. */
+  /** The session that this attempt waits for, or waited for last. */
   readonly last: Blocker | null;
+  /** Before another attempt: the session that was in the way may be gone. */
+  forget(): void;
 }
 
 const toWaiting = (blocker: Blocker | null) =>
@@ -230,6 +235,9 @@ function watchBlockers(watch: Queryable, pid: number, { onWait }: MigrateOptions
   return {
     get last() {
       return last;
+    },
+    forget() {
+      last = null;
     },
     async [Symbol.asyncDispose]() {
       over.abort();

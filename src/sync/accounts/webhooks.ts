@@ -29,7 +29,7 @@ export interface Webhook extends WebhookName {
 export interface DeliverDeps {
   readonly store: Pick<Store, 'leases' | 'webhooks'>;
   /** Called for each event, also for one that is passed because of its type. */
-  readonly onEvent?: (() => void) | undefined;
+  readonly onEvent?: ((isTaken: boolean) => void) | undefined;
   readonly crashPoint?: PassCrashPoint | undefined;
 }
 
@@ -113,7 +113,7 @@ async function sendEvents(
     }
     // One of another type is passed.
     position = event.eventId;
-    onEvent?.();
+    onEvent?.(isWanted);
   }
   if (position > place.position) await record({ position, answer, failure: null });
   return { delivered, failure: null };

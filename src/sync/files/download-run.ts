@@ -26,6 +26,8 @@ export interface DownloadRunDeps extends Omit<DownloadDeps, 'source' | 'onBytes'
   /** Called with account and file as bytes arrive, and before they are parsed. */
   readonly onBytes?: ((work: Readonly<Record<string, string>>) => void) | undefined;
   readonly onWait?: RetryOptions['onWait'];
+  /** Called with the account's name when its source could not be connected to. */
+  readonly onUnreachable?: ((name: string) => void) | undefined;
 }
 
 /** Times on the `performance.now` clock. */
@@ -190,6 +192,9 @@ async function runOnce(
     totals.failures += 1;
     // A trouble of our storage, disk or database may come during a fetch.
     const at = found.kind === 'local' || found.at === 'storage' || found.at === 'database' ? 'storage' : 'source';
+    // A trouble with a status is an answer of the source, which may be about this file alone.
+    if (at === 'source' && found.kind === 'unreachable' && found.status === undefined)
+      deps.onUnreachable?.(account.name);
     if (at === 'source' && isAmbiguous(found) && ++account.streak >= outageStreak) {
       pause(account, outagePauseMs);
       account.streak = 0;

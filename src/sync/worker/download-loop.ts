@@ -13,6 +13,8 @@ export interface DownloadWatch {
   readonly heartbeat: Heartbeat;
   /** A file was stored, so the last trouble is over. */
   readonly onStored: () => void;
+  /** The source of this account cannot be reached. */
+  readonly onUnreachable: (name: string) => void;
 }
 
 export interface DownloadLoopDeps extends Reports {
@@ -31,10 +33,11 @@ const knownForMs = 60_000;
 
 /** The loop notes in `troubles` why the downloads of the accounts wait. */
 export function startDownloadLoop(
-  deps: DownloadLoopDeps,
+  deps: DownloadLoopDeps & Pick<DownloadWatch, 'onUnreachable'>,
   troubles: ReturnType<typeof createTroubles>,
   signal: AbortSignal,
 ) {
+  const { onUnreachable } = deps;
   const names = deps.accounts.map(({ name }) => name);
   let trouble: Trouble | null = null;
   let troubleAt = 0;
@@ -48,7 +51,7 @@ export function startDownloadLoop(
     for (let failures = 0; !signal.aborted; ) {
       const tell = createTeller(deps, 'downloads');
       try {
-        const summary = await deps.runDownloads({ signal, heartbeat, onStored });
+        const summary = await deps.runDownloads({ signal, heartbeat, onStored, onUnreachable });
         failures = 0;
         if (summary !== null || performance.now() - troubleAt > knownForMs) onStored();
         if (summary !== null) {

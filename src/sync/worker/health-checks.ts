@@ -143,7 +143,9 @@ export async function checkKey(store: Pick<Store, 'privacy'> | null): Promise<Fi
     const isUsed = store !== null && (await requireKey(store));
     return good(check, isUsed ? 'matches this database' : 'not used in this database yet');
   } catch (trouble) {
-    return failed(check, trouble);
+    // The message begins with the name, as the finding does.
+    const finding = failed(check, trouble);
+    return { ...finding, detail: finding.detail.replace(`${check} `, '') };
   }
 }
 

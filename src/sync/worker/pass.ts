@@ -13,7 +13,6 @@ export interface Pass {
   readonly kind?: TroubleKind | 'unexpected';
   readonly requests?: number;
   readonly added?: number;
-  readonly delivered?: number;
   /** By outcome. */
   readonly files?: Readonly<Record<string, number>>;
 }

@@ -9,6 +9,8 @@ export interface WebhookLoopDeps extends Reports, Pick<DeliverDeps, 'store' | 'c
   readonly webhooks: readonly Webhook[];
   /** Resolves when events were committed, or after the timeout. */
   readonly untilEvents: (timeoutMs: number, signal: AbortSignal) => Promise<void>;
+  /** Called for each event that an endpoint took. */
+  readonly onDelivered: () => void;
 }
 
 /** How often events are looked for if no notification arrives, and how long an endpoint rests that another process delivers to. */
@@ -30,12 +32,15 @@ export async function runWebhookLoop(deps: WebhookLoopDeps, request: LaneHolder)
     const tell = createTeller(deps, 'webhooks');
     using heartbeat = deps.watchdog.begin({ task: 'webhooks', ...facts });
     try {
-      const onEvent = () => heartbeat.move();
+      const onEvent = (isTaken: boolean) => {
+        heartbeat.move();
+        if (isTaken) deps.onDelivered();
+      };
       const summary = await deliver({ ...deps, onEvent }, webhook, { ...request, advertiserId });
       if (summary === null) return await heartbeat.whileWaiting(rest(checkEveryMs));
       const { delivered, failure } = summary;
       // An endpoint that fails has metrics of its own.
-      tell('done', { delivered });
+      tell('done');
       if (delivered > 0) log.debug({ ...facts, delivered }, 'webhook events delivered');
       if (failure === null) return;
       const { isGone, ...how } = failure;

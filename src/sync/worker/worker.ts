@@ -129,6 +129,14 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest) {
     log[isQuiet ? 'debug' : 'info'](read, 'read');
   }
 
+  /**
+   * A download could not connect to the source. A poll shows now whether the source is down; the next one may be minutes away. It is skipped
+   * shortly after another one, and does not run during the pause after one that failed.
+   */
+  function pollUnreachable(name: string): void {
+    for (const queue of queues.all) if (queue.account.name === name) queues.demandOf(queue, 'poll');
+  }
+
   async function runByTheClock(task: MaintenanceTask): Promise<void> {
     using heartbeat = watchdog.begin({ task: task.name });
     const tell = createTeller(deps, task.name);
@@ -162,7 +170,7 @@ export function startWorker(deps: WorkerDeps, request: WorkerRequest) {
     log,
   );
   queues.demand('poll');
-  const downloadLoop = startDownloadLoop(deps, troubles, signal);
+  const downloadLoop = startDownloadLoop({ ...deps, onUnreachable: pollUnreachable }, troubles, signal);
   const webhookLoop = runWebhookLoop(deps, request);
 
   async function end(): Promise<void> {

@@ -47,11 +47,13 @@ export function createMetrics() {
     async render(status: Status): Promise<string> {
       return (await register.metrics()) + (await renderGauges(status));
     },
-    observePass({ pass, outcome, durationMs, kind, delivered: events, files: counted = {} }: Pass): void {
+    observeDelivered(): void {
+      delivered.inc();
+    },
+    observePass({ pass, outcome, durationMs, kind, files: counted = {} }: Pass): void {
       passes.inc({ pass, outcome });
       durations.observe({ pass }, durationMs / 1_000);
       if (kind !== undefined) troubles.inc({ kind });
-      if (events) delivered.inc(events);
       for (const [outcome, count] of Object.entries(counted)) if (count > 0) files.inc({ outcome }, count);
     },
   };

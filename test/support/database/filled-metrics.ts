@@ -24,7 +24,7 @@ export function createFilled() {
   metrics.observePass({ pass: 'poll', outcome: 'done', durationMs: 1_200 });
   metrics.observePass({ pass: 'downloads', outcome: 'done', durationMs: 9, files: { stored: 4, failed: 1 } });
   metrics.observePass({ pass: 'poll', outcome: 'failed', durationMs: 5, kind: 'refused' });
-  metrics.observePass({ pass: 'webhooks', outcome: 'done', durationMs: 5, delivered: 6 });
+  for (let n = 0; n < 6; n++) metrics.observeDelivered();
   const status = toStatus(at, [advertiser], {
     staleAfterMs: 1_200_000,
     proofLimitMs: 173_400_000,

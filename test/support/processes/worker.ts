@@ -161,6 +161,7 @@ export function startBareWorker(
       untilQueued: (_, ended) => new Promise((resolve) => ended.addEventListener('abort', () => resolve())),
       webhooks: [],
       untilEvents: async () => {},
+      onDelivered: () => {},
     },
     {
       schedule: null,
