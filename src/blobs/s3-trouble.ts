@@ -10,7 +10,7 @@ import {
   toConnectionReason,
 } from '../domain/trouble.ts';
 
-/** Converts any error of the SDK to Trouble. A store that cannot accept bytes is `local`, which does not count as a download attempt. */
+/** Converts any error of the SDK to Trouble. */
 export function toTrouble(error: unknown, bucket: string, address: string): Trouble {
   if (error instanceof Trouble) return error;
   const told = (error ?? {}) as SdkError;

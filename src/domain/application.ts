@@ -106,7 +106,7 @@ export interface Page {
     readonly afterDate: number | null | undefined;
     readonly beforeDate: number | null | undefined;
   };
-  /** The answer is empty without an envelope: 204, 404 or no body. Too weak for a proof. */
+  /** The answer is empty without a list: 204, 404, no body, or an envelope with a message and no list. Too weak for a proof. */
   readonly weakEmpty: boolean;
   readonly bytes: number;
   readonly cached: boolean;

@@ -1,8 +1,8 @@
 // Decides what happens to a failed download: when it is retried, whether the attempt counts, and when it is given up.
 //
-// A failure alone does not tell whether the file or the whole source is at fault. The list tells it: an attempt counts only if the list
-// was read after the attempt before. During an outage the list is not read either, so no attempt counts, however long it lasts; a refused
-// credential halts the account where the list is read.
+// A failure alone does not tell whether the file or the whole source is at fault. `missing` and `mismatch` always count. Other failures at
+// the source count if the list was read since the attempt before, those at our storage if another file was put since. During an outage
+// neither happens, so no attempt counts, however long it lasts; a refused credential halts the account where the list is read.
 
 import type { AttachmentState } from './application.ts';
 import { type BackoffRange, backoff } from './delay.ts';

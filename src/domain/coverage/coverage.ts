@@ -1,5 +1,5 @@
 // Reads a list whose order, paging and filters are unknown without missing an application. A pure state machine without clock, network or
-// database: `ask` gives the next question, `learn` applies its answer. docs/coverage.md has the rules and the proof.
+// database: `ask` gives the next question, and learn.ts applies its answer. docs/coverage.md has the rules and the proof.
 
 import { conclude, type Done, hasReach, isOverBudget } from './certificate.ts';
 import {

@@ -56,7 +56,7 @@ export interface PageAnswer {
   readonly bytes: number;
   /** Whether the filters that the answer repeats are those that were sent. */
   readonly echo: 'matches' | 'absent' | 'differs';
-  /** Empty by 204, 404 or no body instead of an empty list. */
+  /** Empty by 204, 404, no body, or an envelope with a message and no list, instead of an empty list. */
   readonly weakEmpty: boolean;
   readonly cached: boolean;
   /** Ids of the page that were not stored before it. */

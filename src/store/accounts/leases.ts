@@ -1,6 +1,7 @@
 // Leases: which worker sweeps an advertiser, per lane. A lease expires by the database's clock; every claim raises its epoch, also a new
 // claim of the same owner. The lease alone does not protect rows: a paused worker resumes and still believes that it holds the lease. The
-// `fence` in each write transaction protects them.
+// `fence` in the transaction that commits a page protects them; the other writes of a read have none, as they only take claims back
+// (endCertificates, saveUnreadable) or note how it ended (confirmCursors, resolveUnreadable, noteStop).
 import { LeaseLost } from '../../domain/trouble.ts';
 import { isAhead, longestLease } from '../postgres/clock.ts';
 import { columnsOf, type Lock, type Queryable, type Transaction } from '../postgres/database.ts';
@@ -109,7 +110,7 @@ export async function loadHolder(
 }
 
 /**
- * Part of every write transaction: locks the lease row until COMMIT, or throws, which rolls the transaction back.
+ * Part of the transaction that commits a page: locks the lease row until COMMIT, or throws, which rolls the transaction back.
  * Measured with paused workers: without the fence, half of the takeovers let a stale page through; with a check outside the transaction,
  * 1 in 20. It also compares the owner, because after a failover that lost the last commits an epoch can be issued twice.
  */

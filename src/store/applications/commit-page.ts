@@ -105,8 +105,8 @@ async function insertNew(open: PageWrite, fresh: readonly Application[]): Promis
 }
 
 /**
- * How late an id below the cursor appeared: at least the time since the next higher one was stored, and at most its own age, a day in a
- * recheck, which may read old ones first (SYNC_START). What only date filters show is hidden, not late.
+ * How late an id below the cursor appeared: the time since the next higher one was stored, or its own age where that is less. In a recheck,
+ * which may read old ones first (SYNC_START), only one younger than a day counts. What only date filters show is hidden, not late.
  */
 async function noteLateness({ db, page }: PageWrite, fresh: readonly Application[]): Promise<void> {
   const { purpose, axis } = page.sweep ?? {};

@@ -1,4 +1,4 @@
-// Loads what a sweep needs before its first request: ranges that were left open, where a poll begins, and which ids are stored.
+// Loads what sweeps and audits need to know of what is stored: open ranges, where a poll begins, known ids, and which were hidden.
 import type { Application } from '../../domain/application.ts';
 import type { KnownIds } from '../../domain/coverage/coverage.ts';
 import { type Covered, nearestPosition, type Position, rising, toRange } from '../../domain/coverage/position.ts';

@@ -56,7 +56,7 @@ export async function loadAuditedProof(db: Queryable, advertiserId: bigint, id: 
   return proof ?? null;
 }
 
-/** Deletes the evidence of ended sweeps that no id needs any more; findKept (domain/evidence/kept.ts) selects the sweeps to keep. */
+/** Deletes the evidence of ended sweeps that no id needs any more; findKept (domain/evidence/record.ts) selects the sweeps to keep. */
 export async function pruneEvidence(tx: Queryable, advertiserId: bigint): Promise<void> {
   const sweeps = await tx.query<Columns<'sweeps', 'sweep_id' | 'low' | 'high'>>(
     `SELECT sweep_id, low, high FROM intake.sweeps s WHERE advertiser_id = $1 AND axis = 'id' AND ended_at IS NOT NULL

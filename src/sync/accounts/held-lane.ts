@@ -1,5 +1,5 @@
 // Holds a lane: claims its lease, renews it while the work runs, and releases it at the end. When the lease is lost, only the signal tells
-// the work to stop; the fence in every write protects the rows.
+// the work to stop; the fence in the transaction that commits a page protects the rows.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LaneHeld, LeaseLost, Trouble } from '../../domain/trouble.ts';
 import type { KnownAdvertiser } from '../../store/accounts/advertisers.ts';

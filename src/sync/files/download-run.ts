@@ -163,12 +163,12 @@ async function runOnce(
       asking.dispose();
       leave(unfetched, file.claim);
     };
-    const onStored = () => held.dispose();
+    const onSpoolFree = () => held.dispose();
     try {
       held.use(await holding.take(abort.signal));
       asking.use(await fetching.take(abort.signal));
       if (ended.aborted || toPauseMs(account) > 0) return await release(file.claim);
-      const end = await download(fileDeps, { ...request, file, signal: abort.signal, onFetched, onStored });
+      const end = await download(fileDeps, { ...request, file, signal: abort.signal, onFetched, onSpoolFree });
       count(end.state);
       if (end.state !== 'stored') return;
       totals.bytes += end.fetchedBytes;

@@ -34,7 +34,7 @@ export interface DownloadRequest {
   /** The download no longer needs the source. */
   readonly onFetched?: (() => void) | undefined;
   /** The download no longer holds bytes in the spool. */
-  readonly onStored?: (() => void) | undefined;
+  readonly onSpoolFree?: (() => void) | undefined;
 }
 
 export type DownloadEnd =
@@ -59,7 +59,7 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
   if (typeof fetched === 'string') return { state: fetched };
   // A parsed screen waits for its commit in memory. A large one therefore keeps its slot until then, so that few wait.
   const isLargeScreen = fetched.kind === 'stored' && fetched.screens !== null && fetched.blob.sizeBytes >= 250_000;
-  if (!isLargeScreen) request.onStored?.();
+  if (!isLargeScreen) request.onSpoolFree?.();
   return await complete(deps, file, fetched);
 }
 

@@ -1,5 +1,5 @@
-// A sweep: one pass over a range until it is read. It sends questions to the source and commits each answer with what follows from it. What
-// to ask and what an answer means is decided in read-range.ts.
+// A sweep: one pass over a range until it is read. It sends questions to the source and commits each answer with what follows from it.
+// read-range.ts turns rows into the state of domain/coverage and back, which decides what to ask and what an answer means.
 import type { Conclusion, SweepEnd } from '../../domain/coverage/certificate.ts';
 import type { Question } from '../../domain/coverage/question.ts';
 import type { LineBody } from '../../domain/evidence/record.ts';
@@ -92,7 +92,10 @@ export interface RangeState {
   ): Promise<Question | { readonly kind: 'wait' } | ({ readonly kind: 'done' } & SweepEnd)>;
   /** The first lines of evidence, for a sweep that has no row yet. */
   open(advertiserId: bigint, sweep: Sweep): Promise<readonly LineBody[]>;
-  /** Learns from an answer; `others` are the questions in flight. */
+  /**
+   * Learns from an answer and asks ahead: if nothing is left, `ended` is the certificate, committed with this page. `others` are the
+   * questions in flight.
+   */
   learn(
     answer: ReceivedAnswer,
     others: readonly Question[],
