@@ -45,8 +45,8 @@ export function askDates({ windows, endless }: DateProgress): Question | null {
   return { purpose: 'range', covers: null, afterId: null, beforeId: null, afterDate: window.from - 1n, beforeDate };
 }
 
-/** Halving the longest range takes 33 questions: so many without an answer have come to one second. */
-const mostUnanswered = 40;
+/** In a row. Halving the longest range down to a second takes 33. */
+const mostUnanswered = 60;
 
 export function learnDates(progress: DateProgress, answer: Answer): DateProgress {
   const windows = progress.windows.slice(0, -1);
@@ -73,13 +73,9 @@ export function learnDates(progress: DateProgress, answer: Answer): DateProgress
   const isAsSeen = window.seen !== null && rows.length <= window.seen && rows.length < longest;
   const isWhole = isAsSeen || rows.length * 2 < longest;
   if (rows.length === 0 || isWhole || window.from === window.to) return read;
-  // They belong to no window that ends, and would come with each, down to every single second.
+  // They belong to no window that ends, and splitting would lead to each second of it.
   if (window.to !== progress.endless && rows.every(({ at }) => at === null))
-    return {
-      ...read,
-      windows: [],
-      trouble: 'the source shows applications without a date whatever the date filters say',
-    };
+    return { ...read, trouble: 'the source shows applications without a date' };
   return { ...read, windows: [...windows, ...split(window, medianOf(window, rows), rows)] };
 }
 

@@ -15,18 +15,25 @@ declare global {
   }
 }
 
-/** Sixteen or more digits, an exponent, a fraction that ends in 0, or -0: a double may not give these numbers back as they were written. */
-const risky = /-0(?![\d.])|-?\d(?:[\d.]{15}|[\d.]*e|\d*\.\d*0(?!\d))/iy;
+// Sixteen or more digits, an exponent of at least two digits, a fraction that ends in 0, or -0: a double does not hold these numbers as
+// written.
+const risky = /-0(?![\d.])|-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2}|\d*\.\d*0(?!\d))/iy;
+const riskyLiteral = /^(?:-0$|-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2}|\d*\.\d*0$))/i;
 
-export function parseJson(text: string): unknown {
+/** The values of a text up to this length do not count. A list counts its elements instead. */
+const uncounted = 3_000_000;
+
+/** Parses JSON. With `everyDigit`, all numbers keep their original spelling, for members where a number is used as a text. */
+export function parseJson(text: string, everyDigit = false): unknown {
   const marks = countMarks(text);
-  if (marks.values > mostValues) refuse(`has more than ${mostValues} values`);
+  if ((everyDigit || text.length > uncounted) && marks.values > mostValues)
+    refuse(`has more than ${mostValues} values`);
   let parsed: unknown;
   try {
-    parsed = marks.isRisky ? parseExact(text) : JSON.parse(text);
+    parsed = everyDigit || marks.isRisky ? parseExact(text, everyDigit) : JSON.parse(text);
   } catch {
     const escaped = escapeControls(text);
-    if (escaped !== text) return parseJson(escaped);
+    if (escaped !== text) return parseJson(escaped, everyDigit);
     // V8's message quotes the text around the error, which may be personal data, so it is dropped.
     refuse('is not whole, valid JSON');
   }
@@ -66,9 +73,9 @@ function findEnd(text: string, from: number): number {
 
 // Puts each number that stays a literal into a marked list, parses, and puts the literal in its place. A reviver, which gets the digits of
 // each number, is called recursively: it overflows the stack at some thousands of levels, where JSON.parse alone does not.
-function parseExact(text: string): unknown {
+function parseExact(text: string, everyDigit: boolean): unknown {
   const mark = `${randomUUID()}:`;
-  const toMarked = (number: string) => (isLiteral(number) ? `["${mark}${number}"]` : number);
+  const toMarked = (number: string) => (isLiteral(number, everyDigit) ? `["${mark}${number}"]` : number);
   const parts: string[] = [];
   for (let from = 0; from < text.length; ) {
     const quote = text.indexOf('"', from);
@@ -93,11 +100,13 @@ function parseExact(text: string): unknown {
 }
 
 /** Decided per number, so that an element gives the same value whatever other elements contain. */
-function isLiteral(number: string): boolean {
+function isLiteral(number: string, everyDigit: boolean): boolean {
   if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(number)) return false;
   const value = Number(number);
+  if (everyDigit) return String(value) !== number;
   // From 2^53 on, a double may print the original digits although its value is another integer.
-  return String(value) !== number || (Number.isInteger(value) && !Number.isSafeInteger(value));
+  const isExact = Number.isSafeInteger(value) || !Number.isInteger(value);
+  return riskyLiteral.test(number) && !(isExact && String(value) === number);
 }
 
 /** Each takes memory here, and up to six times its length from here on. */

@@ -142,7 +142,7 @@ function toElements(list: readonly unknown[]): Pick<PageFacts, 'applications' | 
   // Nobody could be found behind that, by an erasure or by the gate.
   const isLong = ({ raw, rawText }: Reject | Application) => raw.length + (rawText?.length ?? 0) > mostSearched;
   if (shared.some(isLong)) refuse(`has a copy of an application of more than ${mostSearched} characters`);
-  const kept = rejects.map((one) => (isLong(one) ? { ...one, reason: tooLong, raw: 'null', rawText: null } : one));
+  const kept = rejects.map((one) => (isLong(one) ? toReject(null, tooLong) : one));
   return { applications, ids: listed.map(({ id }) => id), rejects: kept, shared };
 }
 

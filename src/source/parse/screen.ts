@@ -31,7 +31,7 @@ const leftover = /^(?:\?.*|@xmlns(?::.*)?|@(?:[\w.-]+:)?(?:nil|schemaLocation)|@
 export function parseScreens(body: Uint8Array, contentType: string | undefined): ParsedScreens {
   const text = decodeText(body, contentType);
   const root = text.trimStart().startsWith('<') ? parseXml(text) : null;
-  const document = root === null ? parseJson(text) : { [root.name]: toJsonShape(root) };
+  const document = root === null ? parseJson(text, true) : { [root.name]: toJsonShape(root) };
   return { screens: toScreenList(document).flatMap(toScreen), parserVersion: screenParserVersion };
 }
 

@@ -3,7 +3,7 @@
 import { type Application, type MemberHashes, sharedId, unreadableFlag } from '../../domain/application.ts';
 import type { WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent } from '../events.ts';
-import { notifyQueued, sharedNote } from '../files/download-queue.ts';
+import { notifyQueued } from '../files/download-queue.ts';
 import { loadFlagged, markFlagged } from '../files/mark-infected.ts';
 import { lockApplications, type ReplacedBytes, replaceBytes, updateReady } from '../files/ready.ts';
 import { withoutErased } from '../gate.ts';
@@ -59,48 +59,52 @@ export async function applyChanges(open: PageWrite, changed: readonly Applicatio
 }
 
 /**
- * One path serves the files of an id, and these ids are other people's by now: nothing more is fetched for their rows, and a flag counts for
- * what was. The note keeps a repair from fetching, until the row changes.
+ * One path serves the files of an id, and these ids are other people's by now: what waits is not fetched for their rows. A flag counts for the
+ * same upload: a person who has changed address and phone may seem to be another one.
  */
 export async function withholdFiles(
   { db: tx, advertiserId, page, events }: PageWrite,
   strangers: readonly Application[],
 ) {
   const ids = [...new Set(strangers.map(({ id }) => id))];
-  const files = strangers.flatMap(({ id, attachments }) => attachments.map((file) => ({ ...file, id })));
-  const flagged = files.filter(({ hasVirus }) => hasVirus);
+  const flagged = strangers.flatMap(({ id, attachments }) =>
+    attachments.flatMap(({ kind, hasVirus, uploadedAt }) =>
+      hasVirus === true && uploadedAt !== null ? [{ id, kind, at: new Date(uploadedAt) }] : [],
+    ),
+  );
   await lockApplications(tx, advertiserId, ids);
   const before = await loadFlagged(tx, advertiserId, ids);
   await tx.query(
     `WITH shared AS (
-       SELECT application_id, notes FROM intake.applications
-       WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND erased_at IS NULL AND observed_seq <= $3
-     ), noted AS (
-       UPDATE intake.applications a SET notes = coalesce(a.notes, '[]') || '${sharedNote}' FROM shared s
-       WHERE a.advertiser_id = $1 AND a.application_id = s.application_id AND s.notes @> '${sharedNote}' IS NOT TRUE
+       SELECT application_id FROM intake.applications a
+       WHERE advertiser_id = $1 AND application_id = ANY ($2::bigint[]) AND erased_at IS NULL AND NOT ${isOvertaken}
      ), dropped AS (
        DELETE FROM intake.downloads d USING shared s WHERE d.advertiser_id = $1 AND d.application_id = s.application_id
      )
      UPDATE intake.attachments a SET has_virus = f.kind IS NOT NULL OR a.has_virus, reason = '${sharedId}',
        state = CASE WHEN a.state <> 'pending' THEN a.state WHEN f.kind IS NULL THEN 'rejected' ELSE 'infected' END
      FROM shared s JOIN intake.attachments b ON b.advertiser_id = $1 AND b.application_id = s.application_id
-     LEFT JOIN unnest($4::bigint[], $5::text[]) AS f (id, kind) ON f.id = b.application_id AND f.kind = b.kind
+     LEFT JOIN unnest($5::bigint[], $6::text[], $7::timestamptz[]) AS f (id, kind, at)
+       ON f.id = b.application_id AND f.kind = b.kind AND f.at = b.uploaded_at
      WHERE a.advertiser_id = $1 AND a.application_id = b.application_id AND a.kind = b.kind
        AND (a.state = 'pending' OR a.state = 'stored' AND f.kind IS NOT NULL)`,
-    [advertiserId, ids, page.seq, ...columnsOf(flagged, 'id', 'kind')],
+    [advertiserId, ids, page.seq, page.lease.lane, ...columnsOf(flagged, 'id', 'kind', 'at')],
   );
   events.push(...(await markFlagged(tx, advertiserId, ids, before)), ...(await updateReady(tx, advertiserId, ids)));
 }
+
+/** True where a newer request than $3, or one of another lane than $4, has seen the application. */
+const isOvertaken = `(a.observed_seq > $3 OR EXISTS (
+         SELECT 1 FROM intake.recent_pages r
+         WHERE r.advertiser_id = $1 AND r.seq > $3 AND r.lane <> $4
+           AND a.application_id BETWEEN r.lowest_id AND r.highest_id))`;
 
 /** `stale`: a newer request has seen the id. `silent`: nothing differs but Hash and Href, and members that are volatile by now. */
 async function lockAndJudge(tx: Queryable, context: WriteContext, changed: readonly Application[]) {
   const ids = changed.map((a) => a.id);
   await lockApplications(tx, context.advertiserId, ids);
   const rows = await tx.query<{ id: bigint; stale: boolean; same: boolean; members: MemberHashes | null }>(
-    `SELECT a.application_id AS id, observed_seq > $3 OR EXISTS (
-         SELECT 1 FROM intake.recent_pages r
-         WHERE r.advertiser_id = $1 AND r.seq > $3 AND r.lane <> $4
-           AND a.application_id BETWEEN r.lowest_id AND r.highest_id) AS stale,
+    `SELECT a.application_id AS id, ${isOvertaken} AS stale,
        missing_since IS NULL AND ${hasSameFacts} AS same, members
      FROM unnest($2::bigint[], $5::text[]) AS p (id, facts)
      JOIN intake.applications a ON a.advertiser_id = $1 AND a.application_id = p.id`,
@@ -191,8 +195,8 @@ const isOtherFile = (f: string) => `(${isReplaced(f)}
 /** True where Hash differs, but not upload time and Size: the bytes are fetched again to decide whether it is another file. */
 const isDoubtful = (f: string) => `(${hasOtherHash(f)} AND NOT ${isFlagOnly(f)} AND NOT ${isOtherFile(f)})`;
 
-/** True where a file is not fetched until its flag can be read. Bytes that are stored already stay: nothing says that they are infected. */
-const isWithheld = (a: string) => `(${a}.reason IS NOT DISTINCT FROM '${unreadableFlag}')`;
+/** True where a file is not fetched until its flag can be read, or the row changes. Bytes that are stored already stay. */
+const isWithheld = (a: string) => `(coalesce(${a}.reason IN ('${unreadableFlag}', '${sharedId}'), false))`;
 
 const keepVersionsSql = `
   INSERT INTO intake.attachment_versions (advertiser_id, application_id, kind, version, state, reason, source_hash, size_bytes,

@@ -1,6 +1,6 @@
 // The download queue: narrow rows that are deleted when the work is done, so the table stays small after a million files. A claim is a
 // token and the time at which it expires (`leased_until`); to complete or fail a download, a process must still hold its token.
-import { type AttachmentKind, sharedId } from '../../domain/application.ts';
+import type { AttachmentKind } from '../../domain/application.ts';
 import type { BlobFacts, FileDescription } from '../../domain/blob.ts';
 import type { HashSetting, HashTrust } from '../../domain/hash-trust.ts';
 import type { TroubleKind } from '../../domain/trouble.ts';
@@ -207,12 +207,7 @@ export interface FileFacts {
   /** A stored file with equal Hash and Size, which may have the same bytes. Null where the download only checks a changed Hash. */
   readonly twin: Twin | null;
   readonly trust: HashTrust;
-  /** By now the id, and the path of the file with it, is another person's. */
-  readonly isShared: boolean;
 }
-
-/** What the row of such an id says. */
-export const sharedNote = `[{"field": "ID", "reason": "${sharedId}"}]`;
 
 /** Without the twin's file name, which a parameter of its type may repeat: it may be another person's, and would survive their erasure. */
 export interface Twin extends BlobFacts, Omit<FileDescription, 'fileName'> {}
@@ -241,7 +236,6 @@ export async function loadFileFacts(db: Queryable, claims: readonly Claim[], set
   const candidates = setting === 'never' ? `SELECT * FROM intake.attachments WHERE false` : twinSql[setting];
   const rows = await db.query<Omit<FileFacts, 'claim'> & { at: number }>(
     `SELECT c.at::int, a.size_bytes::float8 AS "listedBytes", a.uploaded_at AS "uploadedAt", to_jsonb(t) AS twin,
-       coalesce(p.notes @> '${sharedNote}', false) AS "isShared",
        jsonb_build_object('agreed', coalesce(h.agreed, 0), 'contradicted', h.contradicted_at IS NOT NULL) AS trust
      FROM unnest($1::bigint[], $2::bigint[], $3::text[]) WITH ORDINALITY AS c (advertiser_id, application_id, kind, at)
      JOIN intake.attachments a USING (advertiser_id, application_id, kind)

@@ -1,6 +1,6 @@
 // Carries out one claimed download: links the file to equal stored bytes where Hash is trusted, or else fetches, announces and puts them,
 // and commits the rows. A truncated body, an empty body or an error page is never taken for the file.
-import { type Note, sharedId } from '../../domain/application.ts';
+import type { Note } from '../../domain/application.ts';
 import { type BlobBody, type BlobFacts, type BlobStore, type Spool, toBlobKey } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { mostLapses } from '../../domain/download-verdict.ts';
@@ -49,7 +49,6 @@ export async function download(deps: DownloadDeps, request: DownloadRequest): Pr
     const reason = 'The process ended twice while it had this file in hand, the second time with this file alone.';
     return await complete(deps, file, { kind: 'final', state: 'given_up', reason });
   }
-  if (file.isShared) return await complete(deps, file, { kind: 'final', state: 'rejected', reason: sharedId });
   const use = twin === null ? 'fetch' : toHashUse(hash, trust, Math.random());
   if (use === 'link' && twin !== null) {
     const linked = await complete(deps, file, toLinked(twin, hash));
