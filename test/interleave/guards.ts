@@ -93,7 +93,6 @@ export const guards: readonly Guard[] = [
   guard('epoch-twice', 'owner in the fence', /AND owner = \$4(?= FOR SHARE)/, { by: "AND $4::text <> ''" }),
   guard('heartbeat', 'SKIP LOCKED of a claim of a lane', /(?<=FOR UPDATE OF l) SKIP LOCKED/, { at: 'a12.time1.b1' }),
   guard('heartbeat', 'SKIP LOCKED of a heartbeat', /(?<=owner = \$5 FOR UPDATE) SKIP LOCKED/),
-  guard('maintenance', 'ON CONFLICT of a new lease', /ON CONFLICT \(name, lane\) DO NOTHING/),
   guard('maintenance', 'the rest after a task', /\(l\.done_at IS NULL OR.*'1 minute'\)/, { by: 'true' }),
   withoutLanes('two-lanes', 'the lock of the lanes', 'source1.a13.source1.b11.a14'),
   guard('two-lanes', 'the recent pages of the other lane', /(?<=SELECT 1 FROM intake\.recent_pages r\s+WHERE) /, {
@@ -189,7 +188,6 @@ export const guards: readonly Guard[] = [
   guard('pinned', 'an id is pinned once', /coalesce\(v\.advertiser_id, excluded\.advertiser_id\)/, {
     by: 'excluded.advertiser_id',
   }),
-  guard('cursors', 'ON CONFLICT of a confirmed cursor', /ON CONFLICT \(advertiser_id\) DO NOTHING/),
   guard('cursors', 'ON CONFLICT of a raised cursor', /ON CONFLICT \(advertiser_id\) DO UPDATE\s+SET after_id.*$/s),
   guard('events', 'the lock of the events', /pg_advisory_xact_lock\(2, [^)]+\)\)/, {
     by: '1',
