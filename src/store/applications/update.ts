@@ -93,7 +93,7 @@ export async function withholdFiles(
   events.push(...(await markFlagged(tx, advertiserId, ids, before)), ...(await updateReady(tx, advertiserId, ids)));
 }
 
-/** True where a newer request than $3, or one of another lane than $4, has seen the application. */
+/** True where a newer request than $3 has seen the application: the row tells of this lane ($4), recent pages of the other. */
 const isOvertaken = `(a.observed_seq > $3 OR EXISTS (
          SELECT 1 FROM intake.recent_pages r
          WHERE r.advertiser_id = $1 AND r.seq > $3 AND r.lane <> $4
