@@ -95,6 +95,9 @@ const mostInLag = 5_000;
 /** One lag before the last poll: what commits late at the source may have appeared at any time since. */
 const lagAgo = `least(now(), c.as_of) - greatest(asked.lag_ms, ${latenessMs}) * interval '1 millisecond'`;
 
+/** Keeps a subquery as it is. The planner would copy it into every place that names its column, and plan the statement twice as long. */
+const once = 'OFFSET 0';
+
 /**
  * A poll begins where the cursor was one lag before the last poll, by `first_seen_at`, so that it also reads ids that commit late at the
  * source. After a first load too many rows are newer than that: then the poll begins below the lowest id submitted in the last 26 hours. It
@@ -138,10 +141,10 @@ export async function loadSyncStates(
        WHERE newest.first_seen_at <= ${lagAgo} ORDER BY newest.application_id DESC LIMIT 1) AS aged ON true
      LEFT JOIN LATERAL (
        SELECT coalesce(${olderThan('lowest', 'asked.advertiser_id')}, lowest) AS id FROM (
-         SELECT ${lowestSince('asked.advertiser_id', `interval '26 hours'`, isExpected)} AS lowest WHERE aged.application_id IS NULL) AS young
-       WHERE lowest <= c.after_id) AS recent ON true
+         SELECT ${lowestSince('asked.advertiser_id', `interval '26 hours'`, isExpected)} AS lowest WHERE aged.application_id IS NULL ${once}) AS young
+       WHERE lowest <= c.after_id ${once}) AS recent ON true
      CROSS JOIN LATERAL (
-       SELECT CASE WHEN c.after_id IS NOT NULL THEN coalesce(aged.application_id, recent.id, c.after_id) END AS poll_from) AS poll
+       SELECT CASE WHEN c.after_id IS NOT NULL THEN coalesce(aged.application_id, recent.id, c.after_id) END AS poll_from ${once}) AS poll
      CROSS JOIN LATERAL (
        SELECT coalesce(array_agg(u.application_id), '{}') AS unreadable,
          coalesce(array_agg(u.application_id) FILTER (WHERE u.accepted_at IS NOT NULL), '{}') AS accepted,
