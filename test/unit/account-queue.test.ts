@@ -101,7 +101,7 @@ test('the last day is read before the checks: a late application is stored by th
 });
 
 test('every task of every account runs, one at a time for an account, few long ones at once', async () => {
-  vi.useRealTimers();
+  vi.setTimerTickMode('nextTimerAsync');
   const names: readonly TaskName[] = ['poll', 'unfinished', 'witness', 'everything'];
   const demanded = fc.array(fc.tuple(fc.nat(2), fc.constantFrom(...names)), { minLength: 1, maxLength: 12 });
   await fc.assert(

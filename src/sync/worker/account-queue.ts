@@ -40,6 +40,9 @@ export interface AccountQueuesRequest {
   readonly signal: AbortSignal;
 }
 
+/** Slots that become free within this time are filled together: polls that start together share their statements. */
+const togetherMs = 25;
+
 export type AccountQueues = ReturnType<typeof createAccountQueues>;
 
 /** Creates the queues. The first task starts with the first demand. */
@@ -51,6 +54,9 @@ export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal
   const polls = new Set<AccountQueue>();
   const others = new Set<AccountQueue>();
   const running = new Set<Promise<void>>();
+  /** Their slots are free, and not filled yet. */
+  const ended = new Set<AccountQueue>();
+  let refilled = Promise.resolve();
   let long = 0;
 
   /** Makes these tasks of an account due, and starts what may start now. */
@@ -68,6 +74,12 @@ export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal
     }
   }
 
+  function refill(): void {
+    const queues = [...ended];
+    ended.clear();
+    for (const queue of queues) demandOf(queue);
+  }
+
   function run(queue: AccountQueue, task: TaskName): void {
     queue.isBusy = true;
     queue.due.delete(task);
@@ -76,7 +88,8 @@ export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal
       queue.isBusy = false;
       if (task !== 'poll') long--;
       running.delete(current);
-      demandOf(queue);
+      if (ended.size === 0) refilled = new Promise((resolve) => setTimeout(resolve, togetherMs)).then(refill);
+      ended.add(queue);
     });
     running.add(current);
   }
@@ -100,7 +113,7 @@ export function createAccountQueues({ accounts, atOnce, longAtOnce, work, signal
       setTimeout(wake, ms).unref();
     },
     async untilIdle(): Promise<void> {
-      while (running.size > 0) await Promise.allSettled(running);
+      while (running.size + ended.size > 0) await Promise.allSettled([refilled, ...running]);
     },
   };
 }
