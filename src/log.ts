@@ -1,12 +1,16 @@
 // The log: one line per event on stderr, with ids and counts, never a payload.
 
-import pino, { type DestinationStream, type LogFn, type Logger } from 'pino';
+import pino, { type DestinationStream } from 'pino';
 import { longestText, type SafeError, toSafeError } from './domain/safe-error.ts';
 
-export type Log = Logger;
+/** Every line has a text of its own: without one, pino would take over the message of its error, whatever that quotes. */
+export type Log = Readonly<Record<'debug' | 'info' | 'warn' | 'error', (fields: object, text: string) => void>>;
 
 /** Creates a log of the given level. `auto` is pretty on a terminal if pino-pretty is installed, and JSON otherwise. */
-export async function createLog({ level, format }: LogOptions, destination?: DestinationStream): Promise<Log> {
+export async function createLog(
+  { level, format }: { readonly level: string; readonly format: 'auto' | 'json' | 'pretty' },
+  destination?: DestinationStream,
+): Promise<Log> {
   const pretty = format === 'pretty' || (format === 'auto' && process.stderr.isTTY);
   const stream = destination ?? ((pretty && (await createPretty())) || pino.destination({ fd: 2, sync: true }));
   return pino(
@@ -16,15 +20,9 @@ export async function createLog({ level, format }: LogOptions, destination?: Des
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: toFlat },
       serializers: { err: (error) => error },
-      hooks: { logMethod: withOwnMessage },
     },
     stream,
   );
-}
-
-export interface LogOptions {
-  readonly level: string;
-  readonly format: 'auto' | 'json' | 'pretty';
 }
 
 /** The fields of a line: scalars and errors only. An object may contain anything, so only its name is logged. */
@@ -51,14 +49,6 @@ function toScalar(value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString();
   if (typeof value === 'string') return value.slice(0, longestText);
   return typeof value === 'object' && value !== null ? '[left out]' : value;
-}
-
-/** For a call without a message, pino would log the error's own message; this passes the safe one instead. */
-function withOwnMessage(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
-  const [first, ...rest] = args as [unknown, ...unknown[]];
-  const fields = first instanceof Error ? { err: first } : first;
-  const own = typeof fields === 'object' && fields !== null && 'err' in fields && rest.length === 0;
-  method.apply(this, (own ? [fields, toSafeError(fields.err).message] : [fields, ...rest]) as Parameters<LogFn>);
 }
 
 async function createPretty(): Promise<DestinationStream | undefined> {

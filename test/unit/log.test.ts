@@ -122,25 +122,6 @@ describe('an error', () => {
 });
 
 describe('a line', () => {
-  it('without a message of its own takes the safe one of its error', async () => {
-    const lines: string[] = [];
-    const log = await createLog({ level: 'info', format: 'json' }, { write: (line) => void lines.push(line) });
-    const error = new Error(`no reply from ${marker}@example.com`);
-    log.error(error);
-    log.error({ err: error });
-    log.child({ advertiser: 'north' }).error(error, 'failed');
-    expect(lines.map((line) => JSON.parse(line).msg)).toEqual([
-      'no reply from [address]',
-      'no reply from [address]',
-      'failed',
-    ]);
-    expect(lines.join('')).not.toContain(marker);
-    expect(JSON.parse(lines[2] ?? '')).toMatchObject({
-      advertiser: 'north',
-      err: { message: 'no reply from [address]' },
-    });
-  });
-
   it('holds ids, counts and its time, and leaves every object out', async () => {
     const line = await logged(
       { advertiser: 'north', application: 9_007_199_254_740_993n, count: 3, page: { email: marker }, rows: [marker] },
