@@ -6,7 +6,7 @@ import { openBlobsOf } from './app/storage.ts';
 import type { Config } from './config.ts';
 import type { PassCrashPoint } from './domain/crash-point.ts';
 import type { Verdict } from './domain/evidence/explain.ts';
-import type { Trouble } from './domain/trouble.ts';
+import type { Trouble, WaitingTask } from './domain/trouble.ts';
 import { startDeletion } from './sync/files/delete-objects.ts';
 import type { DownloadAccount, DownloadSummary, DownloadTotals } from './sync/files/download-run.ts';
 import { startPresence } from './sync/presence.ts';
@@ -16,8 +16,9 @@ import { addUp, nothingCounted, type SweepCounts, type SweepDeps, type SweepSumm
 import { createTroubles, type RetryOptions, retry } from './sync/retry.ts';
 import { createWatchdog, type Ending } from './sync/worker/watchdog.ts';
 
-/** What a command that reads is told. */
+/** How a command that reads is stopped, and what it is told. */
 export interface ReadEvents {
+  readonly signal: AbortSignal;
   readonly onStep?: (name: string, counts: SweepCounts) => void;
   readonly onFiles?: (totals: DownloadTotals, queued: number) => void;
   /** `name` says what waits: an account, the database or the files. */
@@ -27,7 +28,6 @@ export interface ReadEvents {
 }
 
 export interface ReadRequest extends ReadEvents {
-  readonly signal: AbortSignal;
   /** False leaves downloads in the queue. */
   readonly files: boolean;
 }
@@ -79,25 +79,30 @@ async function overAdvertisers(
   request: ReadRequest,
   work: (deps: SweepDeps, read: ReadAccountRequest) => Promise<readonly SweepSummary[]>,
 ): Promise<ReadOutcome> {
-  const { crashPoint } = request;
+  const { crashPoint, onFiles } = request;
   const { LEASE: leaseMs, SYNC_LAG: lagMs } = config.sync;
-  const onDatabaseWait: RetryOptions['onWait'] = (...wait) => request.onWait?.('database', ...wait);
   const watchdog = createWatchdog();
   await using _watch = watchdog.start(request.ending ?? null);
   using heartbeat = watchdog.begin({ task: role });
   await using store = await openAnyStore(config, role, { crashPoint });
   const owner = toOwner(role);
-  const opening = { retryForMs, signal: request.signal, onWait: onDatabaseWait };
+  const onWait: RetryOptions['onWait'] = (...wait) => request.onWait?.('database', ...wait);
+  const opening = { retryForMs, signal: request.signal, onWait };
   await using presence = await retry(opening, async () => {
     await store.schema.ensure(opening);
     await requireKey(store);
     return await startPresence(store, owner);
   });
   const signal = AbortSignal.any([request.signal, presence.outdated]);
-  const retried = <T>(ask: () => Promise<T>) => retry({ ...opening, signal }, ask);
   await using sources = openSources(config, store);
   await using deletion = startDeletion({ store, openBlobs: (until) => openBlobsOf(config, store, until) }, signal);
   const troubles = createTroubles(store);
+  const noteWaits =
+    (task: WaitingTask, names: readonly string[], who: string): RetryOptions['onWait'] =>
+    (trouble, waitMs, attempt) => {
+      troubles.note(task, names, trouble, waitMs);
+      request.onWait?.(who, trouble, waitMs, attempt);
+    };
   const outcomes: Outcome[] = [];
   const accounts: DownloadAccount[] = [];
   for (const account of config.source.advertisers) {
@@ -109,15 +114,13 @@ async function overAdvertisers(
       troubles.clear('reading', [name]);
       request.onStep?.(name, counts);
     };
-    const onWait: RetryOptions['onWait'] = (trouble, waitMs, attempt) => {
-      troubles.note('reading', [name], trouble, waitMs);
-      request.onWait?.(name, trouble, waitMs, attempt);
-    };
     try {
-      const read = { ...account, owner, leaseMs, lagMs, signal, retryForMs, onWait };
-      const sweeps = await work({ store, source, onStep }, read);
-      const { advertiserId } = await retried(() => store.advertisers.ensure(name, account.advertiserId));
-      const verdict = await retried(() => store.reports.loadVerdict(advertiserId));
+      const waits = { signal, retryForMs, onWait: noteWaits('reading', [name], name) };
+      const sweeps = await work({ store, source, onStep }, { ...account, ...waits, owner, leaseMs, lagMs });
+      const { advertiserId, verdict } = await retry({ ...opening, signal }, async () => {
+        const { advertiserId } = await store.advertisers.ensure(name, account.advertiserId);
+        return { advertiserId, verdict: await store.reports.loadVerdict(advertiserId) };
+      });
       outcomes.push({ name, advertiserId, sweeps, counts, account: verdict, trouble: null });
       if (advertiserId !== null) accounts.push({ name, advertiserId, source });
     } catch (trouble) {
@@ -131,12 +134,8 @@ async function overAdvertisers(
   try {
     if (request.files && accounts.length > 0) {
       files = await downloadFiles(config, store, accounts, {
-        ...{ signal, crashPoint, retryForMs, onFiles: request.onFiles },
+        ...{ signal, crashPoint, retryForMs, onFiles, onWait: noteWaits('downloads', names, 'files') },
         onStored: () => troubles.clear('downloads', names),
-        onWait(trouble, waitMs, attempt) {
-          troubles.note('downloads', names, trouble, waitMs);
-          request.onWait?.('files', trouble, waitMs, attempt);
-        },
         onBytes: (file) => heartbeat.move({ task: role, ...file }),
       });
       troubles.clear('downloads', names);

@@ -1,7 +1,7 @@
 // Defines what a command is: a value with its help texts, its options, how their texts are parsed, and the function it runs.
 // Command files import heavy modules inside `run`, so that `--help` stays quick.
 
-import { Command, Option as CommanderOption, Help } from 'commander';
+import { Command, Option as CommanderOption } from 'commander';
 import { attachmentKinds } from '../domain/application.ts';
 import { lastPosition } from '../domain/coverage/position.ts';
 import { type ExitCode, Misuse } from './failure.ts';
@@ -15,12 +15,15 @@ export interface Context {
   readonly terminal: Terminal;
 }
 
+/** `flag` is the name of the option, for the error. */
+type Parse<T> = (text: string, flag: string) => T;
+
 /** An option of a command; `run` gets a T for it. */
 interface Option<T = unknown> {
   readonly about: string;
   /** `<id>`, or absent for a flag. */
   readonly value?: string;
-  readonly parse?: ((text: string) => T) | undefined;
+  readonly parse?: Parse<T> | undefined;
   readonly initial?: T;
 }
 
@@ -30,8 +33,6 @@ export type Given<O extends Options> = { readonly [N in keyof O]: O[N] extends O
 export const flag = (about: string): Option<boolean> => ({ about, initial: false });
 /** A flag `--no-..`: true without it. */
 export const unless = (about: string): Option<boolean> => ({ about, initial: true });
-
-type Parse<T> = (text: string) => T;
 
 export const option = <T = string>(value: string, about: string, parse?: Parse<T>): Option<NoInfer<T> | undefined> => {
   return { about, value, parse };
@@ -72,39 +73,32 @@ export function createProgram(
     '\nSettings come from the environment: docs/configuration.md. Results go to stdout, the rest to stderr.';
   const program = new Command('intake')
     .description('Brings every job application from the source into Postgres, and proves that none is missing.')
-    .version(version, '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print this help')
-    .helpCommand('help [command]', 'print the help of a command')
+    .version(version)
     .addHelpText('after', lastLine);
   for (const { name, summary, examples, args = [], options = {}, after, run } of definitions) {
     const built = new Command(name)
       .description(summary)
-      .option('--json', 'print JSON', false)
-      .configureHelp({ optionDescription })
-      .helpOption('-h, --help', 'print this help')
       .addHelpText('after', `\n${toExamples(examples)}${after === undefined ? '' : `\n\n${after}`}`)
       .action(async (...given: unknown[]) => {
         const [chosen, ...texts] = [given.at(-2), ...given.slice(0, -2)] as [never, ...string[]];
         finish(await run(context, chosen, ...texts));
       });
     for (const [argument, about] of args) built.argument(argument, about);
-    for (const one of Object.entries(options)) built.addOption(toOption(...one));
+    for (const [key, one] of Object.entries<Option>({ json: flag('print JSON'), ...options })) {
+      built.addOption(toOption(key, one));
+      // Not as the default of the option, which the help would show.
+      if (one.value === undefined) built.setOptionValue(key, one.initial);
+    }
     program.addCommand(built);
   }
   return program;
 }
 
 function toOption(name: string, { about, value, parse, initial }: Option): CommanderOption {
-  const words = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  const flags = `--${initial === true ? 'no-' : ''}${words}${value === undefined ? '' : ` ${value}`}`;
-  const built = new CommanderOption(flags, about);
-  if (initial !== undefined) built.default(initial);
-  return parse ? built.argParser((text) => parse(text)) : built;
-}
-
-/** An option's description and default; a flag shows no default. */
-function optionDescription(this: Help, option: CommanderOption): string {
-  return option.isBoolean() ? option.description : Help.prototype.optionDescription.call(this, option);
+  const words = `--${initial === true ? 'no-' : ''}${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  if (value === undefined) return new CommanderOption(words, about);
+  const built = new CommanderOption(`${words} ${value}`, about).default(initial);
+  return parse ? built.argParser((text) => parse(text, words)) : built;
 }
 
 function toExamples(examples: Definition['examples']): string {
@@ -121,29 +115,35 @@ export function toId(text: string, what = 'An application id'): bigint {
 }
 
 /** One of a few words, whatever their case. */
-export function toWord<const W extends string>(what: string, words: readonly W[], text: string): W {
-  const word = words.find((known) => known.toLowerCase() === text.toLowerCase());
-  if (word === undefined) throw new Misuse(`${what} must be one of ${words.join(', ')}.`);
-  return word;
-}
+export const toWord =
+  <const W extends string>(words: readonly W[]) =>
+  (text: string, what: string): W => {
+    const word = words.find((known) => known.toLowerCase() === text.toLowerCase());
+    if (word === undefined) throw new Misuse(`${what} must be one of ${words.join(', ')}.`);
+    return word;
+  };
 
-export const toKind = (text: string) => toWord('The kind', attachmentKinds, text);
+export const toKind = toWord(attachmentKinds);
 
-export function toCount(option: string, text: string, most = 999_999_999): number {
-  if (/^\d{1,9}$/.test(text) && Number(text) <= most) return Number(text);
-  throw new Misuse(`${option} must be a whole number from 0 to ${most}, not "${text.slice(0, 40)}".`);
-}
+export const toCount =
+  (most = 999_999_999) =>
+  (text: string, what: string): number => {
+    if (/^\d{1,9}$/.test(text) && Number(text) <= most) return Number(text);
+    throw new Misuse(`${what} must be a whole number from 0 to ${most}, not "${text.slice(0, 40)}".`);
+  };
 
 /** Parses a time. A day alone stands for its first or last second at +10:00, the source's standard time. */
-export function toSeconds(option: string, text: string, edge: 'start' | 'end'): bigint {
-  const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
-  const hasZone = /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text);
-  const at = Date.parse(isDay ? `${text}T${edge === 'start' ? '00:00:00' : '23:59:59'}+10:00` : text);
-  // Date.parse turns 30 February into a day of March.
-  const day = text.slice(0, 10);
-  const isOnCalendar = new Date(Date.parse(day) || 0).toISOString().startsWith(day);
-  if (Number.isNaN(at) || !isOnCalendar || !(isDay || hasZone)) {
-    throw new Misuse(`${option} must be a day (2026-07-01) or a time with its zone (2026-07-01T09:00:00+10:00).`);
-  }
-  return BigInt(Math.floor(at / 1_000));
-}
+export const toSeconds =
+  (edge: 'start' | 'end') =>
+  (text: string, what: string): bigint => {
+    const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
+    const hasZone = /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text);
+    const at = Date.parse(isDay ? `${text}T${edge === 'start' ? '00:00:00' : '23:59:59'}+10:00` : text);
+    // Date.parse turns 30 February into a day of March.
+    const day = text.slice(0, 10);
+    const isOnCalendar = new Date(Date.parse(day) || 0).toISOString().startsWith(day);
+    if (Number.isNaN(at) || !isOnCalendar || !(isDay || hasZone)) {
+      throw new Misuse(`${what} must be a day (2026-07-01) or a time with its zone (2026-07-01T09:00:00+10:00).`);
+    }
+    return BigInt(Math.floor(at / 1_000));
+  };

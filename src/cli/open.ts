@@ -6,6 +6,7 @@ import type { BlobsUse } from '../app/storage.ts';
 import type { Environment } from '../config/local.ts';
 import type { Config, Need } from '../config.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
+import type { AuditEntry } from '../store/privacy/decisions.ts';
 import type { Context } from './command.ts';
 import { Misuse } from './failure.ts';
 
@@ -45,7 +46,7 @@ async function openEmbedded(demo: boolean) {
   return await embedded.openEmbedded({ root, demo });
 }
 
-/** An open store, the accounts whose ids are known, and who runs the command. Throws if the configuration contradicts the database. */
+/** An open store, the accounts whose ids are known, and the audit log. Throws if the configuration contradicts the database. */
 export async function openKnown<N extends Need = never>(
   { env }: Context,
   role: string,
@@ -65,7 +66,9 @@ export async function openKnown<N extends Need = never>(
   }
   const advertisers = accounts.map(({ advertiserId }) => advertiserId);
   const owned = stack.move();
-  const known = { config, store, accounts, advertisers, crashPoint, by: toActor() };
+  const by = toActor();
+  const audit = (entry: Omit<AuditEntry, 'by'>) => store.privacy.recordAudit({ ...entry, by });
+  const known = { config, store, accounts, advertisers, crashPoint, by, audit };
   return { ...known, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 

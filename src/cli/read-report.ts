@@ -8,16 +8,19 @@ import { type ExitCode, exitCodes, toFailure } from './failure.ts';
 import { createCrashPoint } from './open.ts';
 import type { Progress } from './terminal.ts';
 
-/** Runs a command and shows its progress: applications, of a total estimated from the share of ids already read, then files. */
-export async function showReadProgress<T>(
-  { terminal, env }: Context,
-  run: (events: ReadEvents) => Promise<T>,
-): Promise<T> {
+/** Runs a reading and shows its progress, then its outcome. Returns the worst exit code. */
+export async function showReading(context: Context, read: (events: ReadEvents) => Promise<ReadOutcome>) {
+  return report(context, await showProgress(context, read));
+}
+
+/** Applications, of a total estimated from the share of ids already read, then files. */
+async function showProgress({ terminal, env, signal }: Context, read: (events: ReadEvents) => Promise<ReadOutcome>) {
   using stack = new DisposableStack();
   const applications = stack.use(terminal.openProgress('applications'));
   let files: Progress | null = null;
   const found = new Map<string, { found: number; total: number; requests: number }>();
-  return await run({
+  return await read({
+    signal,
     crashPoint: createCrashPoint(env.INTAKE_CRASH_AT),
     ending: { exitCode: exitCodes.unhealthy },
     onStep(name, { found: count, share, requests }) {
@@ -43,8 +46,8 @@ export async function showReadProgress<T>(
   });
 }
 
-/** Prints the outcome of each advertiser and of the files. Returns the worst exit code. */
-export function reportOutcomes({ signal, terminal }: Context, outcome: ReadOutcome): ExitCode {
+/** Prints the outcome of each advertiser and of the files. */
+function report({ signal, terminal }: Context, outcome: ReadOutcome): ExitCode {
   const { advertisers: outcomes, files, filesTrouble } = outcome;
   const troubles = [...outcomes.map(({ trouble }) => trouble), filesTrouble].filter((trouble) => trouble !== null);
   const failures = troubles.map((trouble) => toFailure(trouble, signal));
@@ -68,55 +71,48 @@ function renderFiles({ files, filesTrouble }: ReadOutcome): string | false {
   if (filesTrouble !== null) return 'files: not all downloaded';
   if (files === null) return false;
   const { stored, linked, bytes, waiting, notThere } = files;
-  const others: [number, string][] = [
-    [files.infected, 'infected'],
-    [files.missing, 'missing'],
-    [files.rejected, 'rejected'],
-    [files.givenUp, 'given up'],
-    [notThere, 'not at the source yet'],
-    [waiting - notThere, 'waiting for another try'],
-  ];
+  const others = {
+    infected: files.infected,
+    missing: files.missing,
+    rejected: files.rejected,
+    'given up': files.givenUp,
+    'not at the source yet': notThere,
+    'waiting for another try': waiting - notThere,
+  };
   const first = `files: ${stored} stored (${formatBytes(bytes)}${linked > 0 ? `, ${linked} duplicates skipped` : ''})`;
-  return [first, ...others.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []))].join(', ');
+  return [first, ...Object.entries(others).flatMap(([what, n]) => (n > 0 ? [`${n} ${what}`] : []))].join(', ');
 }
 
 const { unexpected, schema, refused, usage, held, temporary, unhealthy, incomplete, done } = exitCodes;
 /** The code that needs a person most comes first. */
 const worstFirst = [unexpected, schema, refused, usage, held, temporary, unhealthy, incomplete, done] as const;
 
-/** The weakest of the sweeps of this command; null where none was needed. */
-function toWeakestSweep({ sweeps }: Outcome) {
-  const weakest = weakestOf(sweeps);
-  return weakest ? { certificate: weakest.certificate, risk: weakest.risk, reason: weakest.reason } : null;
-}
-
 function toMessage(trouble: unknown): string {
   return trouble instanceof Error ? trouble.message : 'failed';
 }
 
-function toJsonOutcome(outcome: Outcome) {
-  const { name, advertiserId, account, counts, sweeps, trouble } = outcome;
+function toJsonOutcome({ name, advertiserId, account, counts, sweeps, trouble }: Outcome) {
   const { certificate = null, risk = null, reason = null, evidence = [] } = account ?? {};
   const { requests, received, added, changed, quarantined, bytes } = counts;
   const openRanges = sweeps.reduce((sum, sweep) => sum + sweep.openRanges, 0);
+  const weakest = weakestOf(sweeps);
   return {
     ...{ name, advertiserId, requests, received, added, changed, quarantined, openRanges, bytes },
     ...{ certificate, risk, reason, evidence },
-    sweep: toWeakestSweep(outcome),
+    sweep: weakest ? { certificate: weakest.certificate, risk: weakest.risk, reason: weakest.reason } : null,
     trouble: trouble === null ? null : toMessage(trouble),
   };
 }
 
-function renderOutcome(outcome: Outcome): (string | false)[] {
-  const { name, account, counts } = outcome;
+function renderOutcome({ name, account, counts, sweeps }: Outcome): (string | false)[] {
   if (account === null) return [`${name}: not read`];
-  const weakest = toWeakestSweep(outcome);
-  const kept = `${counts.added} new, ${counts.changed} changed`;
-  const quarantined = counts.quarantined > 0 ? `, ${counts.quarantined} in quarantine` : '';
+  const weakest = weakestOf(sweeps);
+  const { added, changed, quarantined, requests, bytes } = counts;
+  const kept = `${added} new, ${changed} changed${quarantined > 0 ? `, ${quarantined} in quarantine` : ''}`;
   return [
-    weakest === null
-      ? `${name}: nothing to read, every range is closed`
-      : `${name}: ${kept}${quarantined}; ${formatCount(counts.requests, 'request')}, ${formatBytes(counts.bytes)} read`,
+    weakest
+      ? `${name}: ${kept}; ${formatCount(requests, 'request')}, ${formatBytes(bytes)} read`
+      : `${name}: nothing to read, every range is closed`,
     weakest?.risk === 'doubt' &&
       weakest.reason !== account.reason &&
       `  this sweep ${weakest.certificate}: ${weakest.reason}`,

@@ -32,7 +32,7 @@ export function renderWebhooks(webhooks: readonly WebhookStatus[], now: Date): s
   for (const one of webhooks) {
     const answered = one.answeredAt === null ? 'none yet' : `${one.lastAnswer}, ${formatAgo(one.answeredAt, now)}`;
     table.push([
-      ...[one.name, one.advertiser, toWebhookState(one, now), String(one.position ?? ''), formatCount(one.behind)],
+      ...[one.name, one.advertiser, toWebhookState(one, now), String(one.position), formatCount(one.behind)],
       one.behind === 0 ? '' : formatSpan(toWebhookLagMs(one, now)),
       toPrintable(answered),
       one.stop !== null ? '' : (one.nextAt?.toISOString() ?? ''),

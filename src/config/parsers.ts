@@ -77,6 +77,9 @@ export const advertiserId = value('must be the digits of a positive integer', (t
 
 export const line = value('must not contain control characters', (text) => (hasControl(text) ? undefined : text));
 
+/** An address to listen on, as a URL has it: IPv6 in brackets. */
+export const host = line.transform((text) => (text.includes(':') && !text.startsWith('[') ? `[${text}]` : text));
+
 /** A secret that cannot be guessed by trying: at least 16 characters, none of them a control character. */
 export const longSecret = value('must be at least 16 characters long, without control characters', (text) =>
   text.trim().length >= 16 && !hasControl(text) ? text : undefined,

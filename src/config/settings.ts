@@ -167,7 +167,7 @@ export const sections = {
   },
   admin: {
     ADMIN_HOST: {
-      read: read.line,
+      read: read.host,
       default: '127.0.0.1',
       meaning: 'the address on which the status page, /proof, /metrics, /livez, /readyz and /api/status listen',
     },
@@ -186,7 +186,7 @@ export const sections = {
     },
   },
   prefill: {
-    HOST: { read: read.line, default: '127.0.0.1', meaning: 'the address on which the prefill routes listen' },
+    HOST: { read: read.host, default: '127.0.0.1', meaning: 'the address on which the prefill routes listen' },
     PORT: { read: read.whole(0, 65_535), default: '8080', meaning: 'their port; 0 takes a free one' },
     AUTH_URL: {
       read: read.serviceUrl,

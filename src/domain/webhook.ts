@@ -114,11 +114,8 @@ export function describeAnswer(answer: Answer): string {
 export interface WebhookStatus {
   readonly advertiser: string;
   readonly name: string;
-  /**
-   * The last event that the endpoint took or passed: of another type, or too old when it was new. 0 if there is none, null before a worker
-   * knows the endpoint.
-   */
-  readonly position: bigint | null;
+  /** The last event that the endpoint took or passed: of another type, or too old when it was new. 0 if there is none. */
+  readonly position: bigint;
   /** Events after the position, counted up to 10,000. */
   readonly behind: number;
   /** When the first of them happened; null when there is none. */
@@ -135,10 +132,9 @@ export interface WebhookStatus {
   readonly answeredAt: Date | null;
 }
 
-export type WebhookState = 'new' | 'up to date' | 'delivering' | 'failing' | 'halted' | 'disabled';
+export type WebhookState = 'up to date' | 'delivering' | 'failing' | 'halted' | 'disabled';
 
 export function toWebhookState(one: WebhookStatus, now: Date): WebhookState {
-  if (one.position === null) return 'new';
   if (one.stop !== null) return 'disabled';
   if (one.failingSince === null) return one.behind === 0 ? 'up to date' : 'delivering';
   return now.getTime() - one.failingSince.getTime() < retryForMs ? 'failing' : 'halted';

@@ -25,6 +25,7 @@ const portLimits = {
 };
 
 interface PortOptions {
+  /** IPv6 in brackets. */
   readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
@@ -72,7 +73,7 @@ export async function openServer(options: PortOptions): Promise<HttpServer> {
   });
   const { port: taken } = server.address() as AddressInfo;
   return {
-    url: `http://${toHostName(host)}:${taken}`,
+    url: `http://${host}:${taken}`,
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => {
         server.close(resolve);
@@ -119,9 +120,4 @@ function toListenProblem(code: string | undefined, { setting, host, port }: Port
   if (code === 'EADDRINUSE') return `${setting}: port ${port} of ${host} is taken by another process`;
   if (code === 'EADDRNOTAVAIL') return `${setting.replace('PORT', 'HOST')}: ${host} is not an address of this machine`;
   return `${setting}: port ${port} cannot be opened on ${host}`;
-}
-
-/** A host as written in a URL: IPv6 in brackets. */
-export function toHostName(host: string): string {
-  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 }

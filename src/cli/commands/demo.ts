@@ -6,7 +6,7 @@ import { formatCount } from '../../domain/format.ts';
 import { type Context, command, flag } from '../command.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
-import { reportOutcomes, showReadProgress } from '../read-report.ts';
+import { showReading } from '../read-report.ts';
 import { loadDevelopment } from './sandbox.ts';
 import { untilEnded } from './serve.ts';
 
@@ -52,10 +52,7 @@ export const demo = command({
     const { currentUrl } = await import('../../store/postgres/connection.ts');
     await using database = await openPlace(config);
     const databaseUrl = currentUrl(database.url);
-    const outcomes = await showReadProgress(context, (events) =>
-      syncOnce(config, { ...events, recheck: false, files: true, signal: context.signal }),
-    );
-    const code = reportOutcomes(context, outcomes);
+    const code = await showReading(context, (events) => syncOnce(config, { ...events, recheck: false, files: true }));
     await showAds(context, databaseUrl);
     terminal.note(toNextSteps(databaseUrl, once));
     if (code !== exitCodes.done || once) return code;

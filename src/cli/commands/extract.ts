@@ -22,7 +22,6 @@ export const extract = command({
   examples: [
     ['intake extract --to s3://analytics/intake', 'all views that name nobody, whole'],
     ['intake extract --to file:/data/intake --since-last', 'write only what has changed since the last snapshot there'],
-    ['intake extract --to s3://hr/intake --with-people', "also people's columns, in files of their own"],
   ],
   options: {
     to: option('<url>', 'where: file:PATH or s3://bucket/prefix; otherwise EXTRACT_URL'),
@@ -73,9 +72,7 @@ export const compare = command({
     ['intake compare --sql postgres --table ats.applications', 'a statement for a table in Postgres'],
   ],
   options: {
-    sql: option('<engine>', `print the statement for the copy: ${engines.join(', ')}`, (text) =>
-      toWord('--sql', engines, text),
-    ),
+    sql: option('<engine>', `print the statement for the copy: ${engines.join(', ')}`, toWord(engines)),
     with: option('<file>', "the copy's result: CSV with a header, JSON, or JSON lines"),
     table: preset('<name>', 'the table or file of the copy', 'applications_anonymous'),
   },

@@ -27,8 +27,8 @@ export const verify = command({
   },
   after: 'Exits with 3 while a file is missing or damaged, and when an object without a row is found.',
   async run(context, { sample, full, collect, advertiser: name }) {
-    const share = full ? 1 : sample;
     const { signal, terminal } = context;
+    const share = full ? 1 : sample;
     const { verify: compare } = await import('../../sync/files/verify.ts');
     await using app = await openFiles(context, 'verify', name, 'own');
     const { advertisers, config, store, blobs, crashPoint } = app;
@@ -81,7 +81,7 @@ export const url = command({
   ],
   options: { advertiser },
   async run(context, { advertiser: name }, application = '', kindText = '') {
-    const [applicationId, kind] = [toId(application), toKind(kindText)];
+    const [applicationId, kind] = [toId(application), toKind(kindText, 'The kind')];
     await using app = await openFiles(context, 'url', name, 'read');
     const { advertisers, blobs, store } = app;
     const [file, ...others] = await store.files.findStoredFile(advertisers, applicationId, kind);
@@ -89,7 +89,7 @@ export const url = command({
     if (!file) throw new Misuse(`No ${what} is stored.`, 'intake status shows what is stored and what is waiting.');
     if (others.length > 0) throw new Misuse(`Several accounts have the ${what}.`, 'Name one with --advertiser.');
     const { advertiserId, key, fileName, contentType } = file;
-    await store.privacy.recordAudit({ advertiserId, action: 'url', applicationId, by: app.by, facts: { kind } });
+    await app.audit({ advertiserId, action: 'url', applicationId, facts: { kind } });
     const url = await blobs.url(key, {
       fileName: fileName ?? `${kind}-${applicationId}`,
       contentType: contentType ?? 'application/octet-stream',

@@ -7,6 +7,7 @@ import { openFiles, openKnown } from '../open.ts';
 import { toPrintable } from '../terminal.ts';
 
 const nothing = 'The quarantine is empty.';
+const audited = { action: 'quarantine', applicationId: null } as const;
 
 export const quarantine = command({
   name: 'quarantine',
@@ -41,15 +42,12 @@ async function list(context: Context, advertiser: string | undefined) {
 
 async function reveal(context: Context, advertiser: string | undefined, id: string) {
   await using app = await openKnown(context, 'quarantine', advertiser);
-  const { privacy, quarantine } = app.store;
+  const { quarantine } = app.store;
   const loaded = app.advertisers.map((one) => quarantine.loadQuarantineTexts(one, { id, after: '', limit: 10 }));
   const elements = (await Promise.all(loaded)).flat();
   if (elements.length === 0) throw new Misuse('There is no such element.');
-  for (const { advertiserId } of elements) {
-    // The id of an element is a hash of its content, and would outlive an erasure in the audit log.
-    const use = { advertiserId, action: 'quarantine', applicationId: null, by: app.by } as const;
-    await privacy.recordAudit({ ...use, facts: { shown: 1 } });
-  }
+  // The id of an element is a hash of its content, and would outlive an erasure in the audit log.
+  for (const { advertiserId } of elements) await app.audit({ ...audited, advertiserId, facts: { shown: 1 } });
   context.terminal.result({ elements }, () =>
     elements.map(({ id, reason, text }) => `${id.slice(0, 12)} ${reason}\n${toPrintable(text)}`),
   );
@@ -66,12 +64,12 @@ async function replayAll(context: Context, advertiser: string | undefined) {
   await requireKey(app.store);
   const advertisers = [];
   for (const account of app.accounts) {
+    const { name, advertiserId } = account;
     const held = { owner: toOwner('quarantine'), leaseMs: app.config.sync.LEASE, signal };
     const summary = await replay({ store: app.store, source }, { ...account, ...held });
-    advertisers.push({ name: account.name, ...summary });
-    if (summary.read === 0) continue;
-    const use = { advertiserId: account.advertiserId, action: 'quarantine', applicationId: null, by: app.by } as const;
-    await app.store.privacy.recordAudit({ ...use, facts: { replayed: summary.read, added: summary.added } });
+    advertisers.push({ name, ...summary });
+    const facts = { replayed: summary.read, added: summary.added };
+    if (summary.read > 0) await app.audit({ ...audited, advertiserId, facts });
   }
   const lines = advertisers.map(({ name, read, added, unusable }) => {
     return `${name}: ${read} parsed, ${added} of them new applications; ${unusable} still unusable.`;
@@ -90,7 +88,6 @@ export const reparse = command({
   summary: 'parse stored screens again that this version has not parsed yet',
   examples: [
     ['intake reparse', 'after an upgrade, or when status reports unreadable screens'],
-    ['intake reparse --all', 'every stored screen'],
   ],
   options: { all: flag('every stored screen'), advertiser },
   async run(context, { all, advertiser: name }) {

@@ -18,20 +18,18 @@ export const prove = command({
   examples: [
     ['intake prove', 'what is proven now, what it rests on, what would have falsified it'],
     ['intake prove --at 2026-07-31', 'the same for everything submitted until the end of that day'],
-    ['intake prove --export proof.ndjson', 'every question and answer behind it, as docs/proof-format.md describes'],
+    ['intake prove --export proof.ndjson', 'every question and answer behind it (docs/proof-format.md)'],
     ['intake prove --check', 'check it with examples/check-proof.ts, which shares no code with Intake'],
   ],
   options: {
     export: option('<file>', 'write the evidence of one account; readable by you only'),
     check: option<string | true>('[file]', 'check a file, or the evidence stored now'),
-    at: option('<date>', 'a day (2026-07-31, until its end at +10:00) or a time with its zone', (text) => {
-      return new Date(Number(toSeconds('--at', text, 'end')) * 1_000);
-    }),
+    at: option('<date>', 'a day (2026-07-31, until its end at +10:00) or a time with its zone', toSeconds('end')),
     advertiser,
   },
   after: 'Exits with 3 where completeness is unproven or in doubt, and where the checker rejects the proof.',
-  async run(context, { export: target, check, at = null, advertiser: account }) {
-    if ([target, check, at ?? undefined].filter((one) => one !== undefined).length > 1) {
+  async run(context, { export: target, check, at: until, advertiser: account }) {
+    if ([target, check, until].filter((one) => one !== undefined).length > 1) {
       throw new Misuse('Choose one: --export, --check or --at.');
     }
     if (typeof check === 'string') return await showCheck(context, resolve(check));
@@ -45,6 +43,7 @@ export const prove = command({
     const accounts = [];
     for (const one of config.accounts) accounts.push(await store.advertisers.lookUp(one.name, one.advertiserId));
     if (!isExport) {
+      const at = until === undefined ? null : new Date(Number(until) * 1_000);
       const advertisers: Explained[] = [];
       for (const { name, advertiserId } of accounts) {
         advertisers.push({ name, advertiserId, ...explain(at, await store.evidence.loadCurrentProof(advertiserId)) });

@@ -2,7 +2,7 @@
 // `intake webhook`: shows the endpoints that workers deliver events to, and sends one of them a ping.
 
 import { formatCount } from '../../domain/format.ts';
-import { describeAnswer, isDelivered, toPing, type WebhookStatus } from '../../domain/webhook.ts';
+import { describeAnswer, isDelivered, toPing } from '../../domain/webhook.ts';
 import { advertiser, type Context, command, type Given, option, toId, toKind, toWord } from '../command.ts';
 import { exitCodes, Misuse } from '../failure.ts';
 import { loadCommandConfig, openKnown, requireNamed } from '../open.ts';
@@ -12,7 +12,7 @@ const states = ['waiting', 'missing', 'rejected', 'given_up'] as const;
 const options = {
   application: option('<id>', 'only of this application', toId),
   kind: option('<kind>', 'only resume, coverLetter, selectionCriteria or screen', toKind),
-  state: option('<state>', `only ${states.join(', ')}`, (text) => toWord('The state', states, text)),
+  state: option('<state>', `only ${states.join(', ')}`, toWord(states)),
   advertiser,
   webhook: option('<name>', 'instead of downloads: this endpoint, which failed or was stopped'),
 };
@@ -39,10 +39,9 @@ async function retryFiles(context: Context, given: Omit<Given<typeof options>, '
   let downloads = 0;
   for (const advertiserId of app.advertisers) {
     const due = await app.store.downloads.retryDownloads(advertiserId, { applicationId, kind, state });
-    if (due === 0) continue;
     downloads += due;
     const facts = { kind, state, downloads: due };
-    await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId, by: app.by, facts });
+    if (due > 0) await app.audit({ advertiserId, action: 'retry', applicationId, facts });
   }
   context.terminal.result({ downloads }, () =>
     downloads === 0
@@ -57,10 +56,7 @@ async function retryWebhook(context: Context, name: string) {
   const { account } = requireNamed('webhook', app.config.webhooks.endpoints, name);
   const advertiserId = app.accounts.find((one) => one.name === account)?.advertiserId ?? null;
   const resumed = advertiserId !== null && (await app.store.webhooks.resumeWebhook({ advertiserId, name }));
-  if (resumed) {
-    const facts = { webhook: name };
-    await app.store.privacy.recordAudit({ advertiserId, action: 'retry', applicationId: null, by: app.by, facts });
-  }
+  if (resumed) await app.audit({ advertiserId, action: 'retry', applicationId: null, facts: { webhook: name } });
   context.terminal.result({ webhooks: resumed ? 1 : 0 }, () =>
     resumed
       ? `Webhook ${name} is due now. A worker delivers the event after its position.`
@@ -88,24 +84,17 @@ export const webhook = command({
 });
 
 async function list({ env, terminal }: Context) {
-  const config = await loadCommandConfig(env, ['database', 'privacy', 'webhooks']);
+  const config = await loadCommandConfig(env, ['database', 'privacy']);
   const { openStoreOf } = await import('../../app/database.ts');
   const { renderWebhooks } = await import('../render-status.ts');
   await using store = await openStoreOf(config, 'webhook');
-  const known = await store.webhooks.loadWebhooks();
-  const webhooks = config.webhooks.endpoints.map(
-    ({ account, name }) => known.find((one) => one.advertiser === account && one.name === name) ?? toNew(account, name),
-  );
+  const webhooks = await store.webhooks.loadWebhooks();
   terminal.result({ webhooks }, () =>
-    webhooks.length === 0 ? 'No webhook is configured.' : renderWebhooks(webhooks, new Date()),
+    webhooks.length === 0
+      ? 'No webhook is known: a worker takes those of its settings, of accounts that were read, at its start.'
+      : renderWebhooks(webhooks, new Date()),
   );
   return exitCodes.done;
-}
-
-/** An endpoint that no worker knows yet: none has started with it, or the account has read nothing so far. */
-function toNew(advertiser: string, name: string): WebhookStatus {
-  const none = { behindSince: null, failingSince: null, nextAt: null, stop: null, lastAnswer: null, answeredAt: null };
-  return { advertiser, name, position: null, behind: 0, failures: 0, ...none };
 }
 
 async function ping({ env, terminal }: Context, name: string) {

@@ -1,7 +1,7 @@
 // `intake status`: prints the status as text or JSON; once, as a check for cron jobs, or repeatedly. `intake healthcheck`: requests /livez of
 // the worker on this machine, for a container's HEALTHCHECK; it needs no database and no login.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isHealthy, type Status, toReport, toUnknownStatus } from '../../domain/status/status.ts';
+import { isHealthy, toReport } from '../../domain/status/status.ts';
 import { command, flag } from '../command.ts';
 import { exitCodes } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
@@ -19,9 +19,8 @@ export const status = command({
       'intake status --check',
       'for cron jobs: exits with 8 when reading has stopped, or the proof is missing or too old',
     ],
-    ['intake status --watch', 'the same, redrawn every two seconds until Ctrl-C'],
   ],
-  options: { check: flag('exit with 8 when a problem is urgent'), watch: flag('redraw every two seconds') },
+  options: { check: flag('exit with 8 when a problem is urgent'), watch: flag('redraw every two seconds until Ctrl-C') },
   async run({ env, signal, terminal }, { check, watch }) {
     const config = await loadCommandConfig(env, ['database', 'privacy', 'sync', 'extract']);
     const { openAnyStore } = await import('../../app/database.ts');
@@ -29,51 +28,37 @@ export const status = command({
     const { isTemporary } = await import('../../sync/retry.ts');
     const { renderStatus } = await import('../render-status.ts');
     await using store = await openAnyStore(config, 'status');
-    let awaySince: Date | null = null;
     for (;;) {
-      let value: Status;
       try {
-        value = await loadAnyStatus(store, config);
-        awaySince = null;
+        const value = await loadAnyStatus(store, config);
+        terminal.result(toReport(value), () => `${watch && terminal.isScreen ? clear : ''}${renderStatus(value)}`);
+        if (!watch) return check && !isHealthy(value) ? exitCodes.unhealthy : exitCodes.done;
       } catch (error) {
         if (!watch || !isTemporary(error)) throw error;
-        awaySince ??= new Date();
-        value = toUnknownStatus(new Date(), awaySince, error.message);
+        terminal.note(error.message);
       }
-      terminal.result(toReport(value), () => `${watch && terminal.isScreen ? clear : ''}${renderStatus(value)}`);
-      if (!watch) return check && !isHealthy(value) ? exitCodes.unhealthy : exitCodes.done;
       await sleep(betweenLooksMs, undefined, { signal }).catch(() => {});
       if (signal.aborted) return exitCodes.done;
     }
   },
 });
 
-const timeoutMs = 4_000;
-
 export const healthcheck = command({
   name: 'healthcheck',
   summary: 'check that the worker on this machine is alive; exits with 8 when it is not',
   examples: [['intake healthcheck', "for a container's HEALTHCHECK: requests /livez on ADMIN_PORT"]],
   async run({ env, signal, terminal }) {
-    const { admin } = await loadCommandConfig(env, ['admin']);
-    const url = `http://${toReachable(admin.ADMIN_HOST)}:${admin.ADMIN_PORT}/livez`;
-    const until = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const { ADMIN_HOST, ADMIN_PORT } = (await loadCommandConfig(env, ['admin'])).admin;
+    // To connect to 0.0.0.0 or [::] leads to this machine.
+    const url = `http://${ADMIN_HOST}:${ADMIN_PORT}/livez`;
+    const until = AbortSignal.any([signal, AbortSignal.timeout(4_000)]);
+    const none = 'no answer within 4 s: no worker runs here, or it has another ADMIN_HOST or ADMIN_PORT';
     const { ok, detail } = await fetch(url, { signal: until, redirect: 'error' }).then(
       ({ ok, status }) => ({ ok, detail: ok ? 'alive' : `answers ${status}` }),
-      () => ({
-        ok: false,
-        detail: 'no answer within 4 s: no worker runs here, or it has another ADMIN_HOST or ADMIN_PORT',
-      }),
+      () => ({ ok: false, detail: none }),
     );
     signal.throwIfAborted();
     terminal.result({ url, ok, detail }, () => `${url}: ${detail}`);
     return ok ? exitCodes.done : exitCodes.unhealthy;
   },
 });
-
-/** A worker that listens on every address is reached on loopback. */
-function toReachable(host: string): string {
-  if (host === '0.0.0.0' || host === '*') return '127.0.0.1';
-  if (host === '::' || host === '[::]') return '[::1]';
-  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
-}

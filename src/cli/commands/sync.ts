@@ -7,7 +7,7 @@ import type { BackfillRange } from '../../sync/read/read-account.ts';
 import { advertiser, type Context, command, flag, type Given, option, toId, toSeconds, unless } from '../command.ts';
 import { type ExitCode, exitCodes, Misuse } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
-import { reportOutcomes, showReadProgress } from '../read-report.ts';
+import { showReading } from '../read-report.ts';
 
 export const sync = command({
   name: 'sync',
@@ -15,27 +15,20 @@ export const sync = command({
   examples: [
     ['intake sync', 'what is new since the last sync; the first one reads everything'],
     ['intake sync --recheck', 'read everything again: changes, late arrivals, withdrawals'],
-    ['intake sync --no-files', 'applications only; their files stay queued for later'],
   ],
   options: { recheck: flag('read everything again'), files: unless('leave downloads queued'), advertiser },
   async run(context, { recheck, files, advertiser }) {
     const config = await loadReadConfig(context, advertiser);
     const { syncOnce } = await import('../../app.ts');
-    const chosen = { recheck, files, signal: context.signal };
-    return reportOutcomes(
-      context,
-      await showReadProgress(context, (events) => syncOnce(config, { ...events, ...chosen })),
-    );
+    return await showReading(context, (events) => syncOnce(config, { ...events, recheck, files }));
   },
 });
 
 const options = {
-  from: option('<date>', 'submitted on this day or later (2026-07-01, or a time with its zone)', (text) =>
-    toSeconds('--from', text, 'start'),
-  ),
-  to: option('<date>', 'submitted on this day or earlier', (text) => toSeconds('--to', text, 'end')),
-  afterId: option('<id>', 'ids above this one', (text) => toId(text, '--after-id')),
-  beforeId: option('<id>', 'ids below this one', (text) => toId(text, '--before-id')),
+  from: option('<date>', 'submitted on this day or later (2026-07-01, or a time with its zone)', toSeconds('start')),
+  to: option('<date>', 'submitted on this day or earlier', toSeconds('end')),
+  afterId: option('<id>', 'ids above this one', toId),
+  beforeId: option('<id>', 'ids below this one', toId),
   gaps: flag('only what coverage says is open'),
   restart: flag('discard an unfinished sweep of the same range and start over'),
   files: unless('leave downloads queued'),
@@ -50,21 +43,16 @@ export const backfill = command({
     ['intake backfill', 'everything; continues an unfinished backfill where it stopped'],
     ['intake backfill --from 2026-07-01 --to 2026-07-31', 'what was submitted in July'],
     ['intake backfill --after-id 120000 --before-id 150000', 'a range of ids, without the two given ones'],
-    ['intake backfill --gaps', 'only what coverage says is open'],
     ['intake backfill --dry-run', 'estimate requests and duration; sends two requests, stores nothing'],
   ],
   options,
   async run(context, given) {
-    const { restart, files } = given;
+    const { restart, files, dryRun, advertiser } = given;
     const range = toRange(given);
-    const config = await loadReadConfig(context, given.advertiser);
-    if (given.dryRun) return await showEstimates(context, config, range);
+    const config = await loadReadConfig(context, advertiser);
+    if (dryRun) return await showEstimates(context, config, range);
     const { backfillOnce } = await import('../../app.ts');
-    const chosen = { range, restart, files, signal: context.signal };
-    return reportOutcomes(
-      context,
-      await showReadProgress(context, (events) => backfillOnce(config, { ...events, ...chosen })),
-    );
+    return await showReading(context, (events) => backfillOnce(config, { ...events, range, restart, files }));
   },
 });
 
@@ -97,14 +85,11 @@ async function showEstimates(
   chosen: BackfillRange,
 ): Promise<ExitCode> {
   const { backfillParallel: parallel } = await import('../../app.ts');
-  const { openAnyStore } = await import('../../app/database.ts');
+  const { openStoreOf } = await import('../../app/database.ts');
   const { openSources } = await import('../../app/clients.ts');
   const { toRanges } = await import('../../sync/read/read-account.ts');
   const { estimate } = await import('../../sync/read/estimate.ts');
-  // An estimate creates a missing schema but does not upgrade an existing one.
-  await using store = await openAnyStore(config, 'backfill');
-  const { state } = await store.schema.loadSchema();
-  await (state === 'absent' ? store.schema.ensure({ signal }) : store.schema.requireSchema());
+  await using store = await openStoreOf(config, 'backfill');
   await using sources = openSources(config, store, { isLook: true });
   const { advertisers, SOURCE_RATE: requestsPerSecond } = config.source;
   const estimates = [];

@@ -15,7 +15,7 @@ import { Trouble, type Wait } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import type { Finding } from '../../sync/worker/health-checks.ts';
 import { type Clients, createGuessLimit, isEqualSecret } from '../limits.ts';
-import { type HttpServer, openServer, toHostName } from '../server.ts';
+import { type HttpServer, openServer } from '../server.ts';
 import type { Metrics } from './metrics.ts';
 import { renderNoProofPage, renderProofPage } from './proof-page.ts';
 import { renderStatusPage, renderUnknownPage } from './status-page.ts';
@@ -77,7 +77,7 @@ function createAdmin(deps: AdminOptions): Hono {
   };
   const app = new Hono();
   app.use(headers, noStore);
-  if (login === null) app.use(onlyHosts(['localhost', '127.0.0.1', '[::1]', toHostName(deps.host)]));
+  if (login === null) app.use(onlyHosts(['localhost', '127.0.0.1', '[::1]', deps.host]));
   // Hono's default writes the error to the console, with any value that the error quotes.
   app.onError((error, context) => {
     if (error instanceof HTTPException) return error.getResponse();

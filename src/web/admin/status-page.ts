@@ -100,7 +100,6 @@ function renderFiles(one: AdvertiserStatus): Html {
 }
 
 const webhookMoods = {
-  new: 'fair',
   'up to date': 'good',
   delivering: 'good',
   failing: 'fair',
