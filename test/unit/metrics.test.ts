@@ -4,7 +4,6 @@ import { parse } from 'yaml';
 import { toStatus } from '../../src/domain/status/status.ts';
 import { version } from '../../src/domain/version.ts';
 import { createFilled } from '../support/database/filled-metrics.ts';
-import { until } from '../support/suite/until.ts';
 
 async function loadNames(): Promise<string[]> {
   const { metrics, status } = createFilled();
@@ -46,18 +45,6 @@ describe('a scrape', () => {
     ]) {
       expect(text).toContain(`${line}\n`);
     }
-  });
-
-  it('tells how long the event loop has stood still at most', async () => {
-    const { metrics, status } = createFilled();
-    const loadBlock = async () => {
-      const text = await metrics.render(status);
-      return Number(/^intake_event_loop_block_seconds (\S+)$/m.exec(text)?.[1]);
-    };
-    await until(async () => (await loadBlock()) > 0);
-    const before = performance.now();
-    while (performance.now() - before < 500);
-    await until(async () => (await loadBlock()) >= 0.49);
   });
 
   it('forgets an advertiser that was removed', async () => {

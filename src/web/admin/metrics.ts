@@ -1,7 +1,6 @@
 // Exposes the status as Prometheus metrics; the only user of prom-client. Label values are configured names and closed sets of words, so
 // their number is bounded whatever the source sends. docs/metrics.md lists every name; a test compares the two, and deploy/ with both.
 
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { AdvertiserStatus } from '../../domain/status/advertiser-status.ts';
 import { toUnusualSilence } from '../../domain/status/silence.ts';
@@ -29,16 +28,6 @@ export function createMetrics() {
     labelNames: ['pass'],
     buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 1800],
     registers,
-  });
-  const loop = monitorEventLoopDelay();
-  loop.enable();
-  new Gauge({
-    name: 'intake_event_loop_block_seconds',
-    help: 'The longest time that the event loop of this process has stood still.',
-    registers,
-    collect() {
-      this.set(loop.max / 1e9);
-    },
   });
 
   return {
