@@ -81,8 +81,9 @@ export const line = value('must not contain control characters', (text) => (hasC
 export const host = line.transform((text) => (text.includes(':') && !text.startsWith('[') ? `[${text}]` : text));
 
 /** A secret that cannot be guessed by trying: at least 16 characters, none of them a control character. */
-export const longSecret = value('must be at least 16 characters long, without control characters', (text) =>
-  text.trim().length >= 16 && !hasControl(text) ? text : undefined,
+export const longSecret = value(
+  'must be at least 16 characters long, without control characters: openssl rand -hex 32 makes one',
+  (text) => (text.trim().length >= 16 && !hasControl(text) ? text : undefined),
 );
 
 /** The value of `Authorization: SWS <value>`. */
@@ -91,10 +92,10 @@ export const credential = value(
   (text) => (/^[!-~](?:[ -~]*[!-~])?$/.test(text) && !/^SWS\s/i.test(text) ? text : undefined),
 );
 
-/** The value of `Authorization: Bearer <value>`. RFC 6750 allows no other characters, and servers reject a token that has them. */
+/** The value of `Authorization: Bearer <value>`, at which strangers may guess. RFC 6750 allows no other characters. */
 export const bearerToken = value(
-  'must be letters, digits and - . _ ~ + / only (= at its end): it is sent as a bearer token, which cannot carry spaces or other characters',
-  (text) => (/^[A-Za-z0-9._~+/-]+=*$/.test(text) ? text : undefined),
+  'must be at least 16 letters, digits and - . _ ~ + / (= at its end): it is sent as a bearer token, which carries no others',
+  (text) => (/^[A-Za-z0-9._~+/-]{16,}=*$/.test(text) ? text : undefined),
 );
 
 /** Secrets of Standard Webhooks. Two while a receiver changes from one to the other. */

@@ -8,8 +8,8 @@ import type { Secret } from './secret.ts';
 export interface Setting {
   readonly meaning: string;
   readonly read: z.ZodType<unknown, string>;
-  /** Never printed, and also read from the file named by NAME_FILE. Guarded: strangers may guess at it, so in production it is long. */
-  readonly secret?: true | 'guarded';
+  /** Never printed, and also read from the file named by NAME_FILE. */
+  readonly secret?: true;
   readonly default?: string;
   /** The default outside production; in production the variable is required. */
   readonly developmentDefault?: string;
@@ -46,7 +46,6 @@ export const sections = {
     SOURCE_CREDENTIAL: {
       read: read.credential,
       secret: true,
-      example: 'the-credential-you-were-given',
       absent: 'required by commands that read the list, unless ADVERTISERS_FILE is set',
       meaning: 'sent as `Authorization: SWS <value>`',
     },
@@ -63,11 +62,7 @@ export const sections = {
       meaning: 'a JSON list of accounts (docs/connect.md)',
     },
     SOURCE_FORMAT: { read: read.word('json', 'xml'), default: 'json', meaning: '`json` or `xml`; the rows are equal' },
-    SOURCE_RATE: {
-      read: read.rate,
-      default: '10/s',
-      meaning: 'requests per source, shared by all workers, evenly spaced; at least one a day, or `off`',
-    },
+    SOURCE_RATE: { read: read.rate, default: '10/s', meaning: 'requests per source by all workers together, or `off`' },
     SOURCE_CONCURRENCY: { read: read.whole(1, 1000), default: '8', meaning: 'downloads at once per worker' },
     SOURCE_TIMEOUT: {
       read: read.timeout,
@@ -80,8 +75,7 @@ export const sections = {
     SYNC_WITHIN: {
       read: read.duration,
       default: '20m',
-      meaning:
-        'an advertiser that no poll has read within this time is a problem; choose more than twice the longest pause of SYNC_SCHEDULE, nights and weekends included',
+      meaning: 'an account that no poll read for this long is a problem; over twice the longest pause of SYNC_SCHEDULE',
     },
     RECHECK_SCHEDULE: { read: read.schedule, default: '17 3 * * *', meaning: 'when all is read again: cron, or `off`' },
     RECHECK_WITHIN: {
@@ -90,11 +84,7 @@ export const sections = {
       absent: '2d, or 14d if RECHECK_SCHEDULE is `off`',
       meaning: 'a proof that is older than this is a problem; choose about twice the longest pause of RECHECK_SCHEDULE',
     },
-    AUDIT_SCHEDULE: {
-      read: read.schedule,
-      default: '*/10 * * * *',
-      meaning: 'when a place is audited: cron, or `off`',
-    },
+    AUDIT_SCHEDULE: { read: read.schedule, default: '*/10 * * * *', meaning: 'when a place is audited, or `off`' },
     SYNC_LAG: {
       read: read.duration,
       default: '15m',
@@ -104,8 +94,7 @@ export const sections = {
       read: read.start,
       default: 'all',
       example: '2026-07-01',
-      meaning:
-        'where the first sync begins: `all`, a date (from midnight +10:00) or a time with its zone; the first recheck reads everything older',
+      meaning: 'where the first sync begins: `all`, a date (at +10:00) or a time with its zone; rechecks read all',
     },
     LEASE: { read: read.lease, default: '30s', meaning: 'how long a dead process still holds its lane; at most `10m`' },
     ATTACHMENT_MAX_BYTES: { read: read.size, default: '50MB', meaning: 'a larger file is rejected' },
@@ -139,9 +128,7 @@ export const sections = {
     S3_SSE: {
       read: read.word('off', 'AES256', 'aws:kms'),
       default: 'off',
-      example: 'aws:kms',
-      meaning:
-        "encryption at rest to request: `AES256` or `aws:kms`; `off` uses the bucket's own, such as a key of yours",
+      meaning: "encryption to request: `AES256` or `aws:kms`; `off`: the bucket's own, such as a key of yours",
     },
   },
   extract: {
@@ -160,17 +147,12 @@ export const sections = {
     EXTRACT_WITHIN: {
       read: read.duration,
       default: '2d',
-      meaning:
-        'with EXTRACT_SCHEDULE, an extract that is older than this is a problem; choose about twice its longest pause',
+      meaning: 'an older extract is a problem, with EXTRACT_SCHEDULE; choose about twice its longest pause',
     },
     EXTRACT_KEEP: { read: read.whole(2, 1000), default: '7', meaning: 'how many snapshots stay at the target' },
   },
   admin: {
-    ADMIN_HOST: {
-      read: read.host,
-      default: '127.0.0.1',
-      meaning: 'the address on which the status page, /proof, /metrics, /livez, /readyz and /api/status listen',
-    },
+    ADMIN_HOST: { read: read.host, default: '127.0.0.1', meaning: 'where status page, metrics and probes listen' },
     ADMIN_PORT: { read: read.whole(0, 65_535), default: '9090', meaning: 'their port; 0 takes a free one' },
     ADMIN_USER: {
       read: read.line,
@@ -179,27 +161,18 @@ export const sections = {
       meaning: 'the login of the admin port; probes need none',
     },
     ADMIN_PASSWORD: {
-      read: read.line,
-      secret: 'guarded',
+      read: read.longSecret,
+      secret: true,
       absent: 'required beyond this machine',
-      meaning: "that user's password",
+      meaning: "that user's password; at least 16 characters",
     },
   },
   prefill: {
     HOST: { read: read.host, default: '127.0.0.1', meaning: 'the address on which the prefill routes listen' },
     PORT: { read: read.whole(0, 65_535), default: '8080', meaning: 'their port; 0 takes a free one' },
-    AUTH_URL: {
-      read: read.serviceUrl,
-      example: 'https://auth.example.com',
-      meaning: '{auth_url}: the host of the authorization and token endpoints',
-    },
+    AUTH_URL: { read: read.serviceUrl, example: 'https://auth.example.com', meaning: '{auth_url}: the OAuth server' },
     OAUTH_CLIENT_ID: { read: read.line, example: 'your-client-id', meaning: 'the OAuth client that asks for profiles' },
-    OAUTH_CLIENT_SECRET: {
-      read: read.line,
-      secret: true,
-      example: 'your-client-secret',
-      meaning: "that client's secret",
-    },
+    OAUTH_CLIENT_SECRET: { read: read.line, secret: true, meaning: "that client's secret" },
     OAUTH_REDIRECT_URI: {
       read: read.serviceUrl,
       example: 'https://intake.example.com/prefill/callback',
@@ -213,11 +186,11 @@ export const sections = {
     },
     PREFILL_KEY: {
       read: read.bearerToken,
-      secret: 'guarded',
+      secret: true,
       absent: 'prefill is off, or ADVERTISERS_FILE has one for each account',
-      meaning: 'the token that the careers site sends as `Authorization: Bearer` to redeem a handle',
+      meaning: 'redeems handles, sent as `Authorization: Bearer` by the careers site; at least 16 characters',
     },
-    SESSION_SECRET: { read: read.line, secret: 'guarded', meaning: 'signs the links to resumes' },
+    SESSION_SECRET: { read: read.longSecret, secret: true, meaning: 'signs links to resumes; at least 16 characters' },
     PREFILL_TTL: { read: read.duration, default: '24h', meaning: 'how long a profile that nobody redeems is kept' },
   },
   webhooks: {
@@ -255,13 +228,11 @@ export const sections = {
       read: read.networks,
       example: '10.0.0.0/8,192.0.2.7',
       absent: 'nobody',
-      meaning:
-        'addresses and networks of your reverse proxies, comma-separated; only their X-Forwarded-For tells whose request it is',
+      meaning: 'addresses and networks of reverse proxies, comma-separated: whose X-Forwarded-For is believed',
     },
     NODE_ENV: {
       read: read.word('production', 'development', 'test'),
       default: 'development',
-      example: 'production',
       meaning: '`production` requires the settings marked so and rejects those for development; the image sets it',
     },
     LOG_LEVEL: {
