@@ -1,9 +1,11 @@
 // Opens a port for the admin or the prefill routes and closes it again: idle connections at once, requests in progress after a limit.
-// Knows nothing of the routes.
+// Every answer of both has the same headers.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
+import type { MiddlewareHandler } from 'hono';
+import { type ContentSecurityPolicyOptionHandler, secureHeaders } from 'hono/secure-headers';
 import { SettingTrouble } from '../domain/trouble.ts';
 
 /** A listening server. Disposing it accepts no new requests and waits up to `closingMs` for those in progress. */
@@ -120,4 +122,21 @@ function toListenProblem(code: string | undefined, { setting, host, port }: Port
   if (code === 'EADDRINUSE') return `${setting}: port ${port} of ${host} is taken by another process`;
   if (code === 'EADDRNOTAVAIL') return `${setting.replace('PORT', 'HOST')}: ${host} is not an address of this machine`;
   return `${setting}: port ${port} cannot be opened on ${host}`;
+}
+
+type Sources = (string | ContentSecurityPolicyOptionHandler)[];
+
+/** The headers of every answer: a page takes nothing but what `sources` name, is in no frame and in no cache. */
+export function createHeaders(sources: { styleSrc: Sources; imgSrc?: Sources }, isSecure: boolean): MiddlewareHandler {
+  const none = ["'none'"];
+  const setSecure = secureHeaders({
+    contentSecurityPolicy: { defaultSrc: none, ...sources, baseUri: none, formAction: none, frameAncestors: none },
+    referrerPolicy: 'no-referrer',
+    xFrameOptions: 'DENY',
+    strictTransportSecurity: isSecure && 'max-age=31536000',
+  });
+  return async (context, next) => {
+    await setSecure(context, next);
+    context.header('Cache-Control', 'no-store');
+  };
 }

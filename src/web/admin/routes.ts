@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { basicAuth } from 'hono/basic-auth';
 import { HTTPException } from 'hono/http-exception';
-import { secureHeaders } from 'hono/secure-headers';
 import { auth } from 'hono/utils/basic-auth';
 import { toJson } from '../../domain/format.ts';
 import type { History } from '../../domain/status/advertiser-status.ts';
@@ -15,9 +14,9 @@ import { Trouble, type Wait } from '../../domain/trouble.ts';
 import type { Store } from '../../store/store.ts';
 import type { Finding } from '../../sync/worker/health-checks.ts';
 import { type Clients, createGuessLimit, isEqualSecret } from '../limits.ts';
-import { type HttpServer, openServer } from '../server.ts';
+import { createHeaders, type HttpServer, openServer } from '../server.ts';
 import type { Metrics } from './metrics.ts';
-import { renderNoProofPage, renderProofPage } from './proof-page.ts';
+import { renderProofPage } from './proof-page.ts';
 import { renderStatusPage, renderUnknownPage } from './status-page.ts';
 
 export interface AdminOptions extends Clients {
@@ -40,9 +39,7 @@ export interface AdminOptions extends Clients {
 }
 
 /** How long loaded values are cached, so that many viewers do not load the database. */
-const statusAgeMs = 2_000;
-const historyAgeMs = 30_000;
-const proofAgeMs = 10_000;
+const cachedMs = 2_000;
 /** A readiness probe that takes longer fails. */
 const readinessMs = 5_000;
 
@@ -55,32 +52,34 @@ export async function openAdmin(options: AdminOptions): Promise<HttpServer> {
 
 function createAdmin(deps: AdminOptions): Hono {
   const { store, metrics, login } = deps;
-  const loadStatus = createCache<Status, void>(deps.loadStatus, statusAgeMs);
-  const loadHistory = createCache<History, void>(() => store.reports.loadHistory(new Date()), historyAgeMs);
-  const loadProof = createCache(store.evidence.loadCurrentProof, proofAgeMs);
+  const loadStatus = createCache<Status, void>(deps.loadStatus);
+  const loadHistory = createCache<History, void>(() => store.reports.loadHistory(new Date()));
+  const loadProof = createCache(store.evidence.loadCurrentProof);
   // Anybody may ask for readiness: those who ask at the same time share one check.
   const loadReadiness = createCache<readonly Finding[], void>(() => loadInTime(deps.loadReadiness), 0);
   const guess = createGuessLimit(deps);
   const isUser = (user: string, password: string, context: Context) =>
     login !== null &&
     guess(context, isEqualSecret(JSON.stringify([user, password]), JSON.stringify([login.user, login.password()])));
-  const toUnknownPage = (context: Context, error: unknown) => {
-    const since = deps.loadOwnWaits().find(({ dependency }) => dependency === 'database')?.since ?? null;
-    return context.html(renderUnknownPage(toReason(error), since), 503);
-  };
-  /** The named account, or the first one; its proof, if its id is known. */
-  const loadAccount = async (asked: string | undefined) => {
-    const { advertisers, at } = await loadStatus();
-    const account = asked === undefined ? advertisers[0] : advertisers.find(({ name }) => name === asked);
-    const advertiserId = account?.advertiserId ?? null;
-    return { account, proof: advertiserId === null ? null : await loadProof(advertiserId), at };
+  const answerUnknown = (context: Context, cause: unknown) => {
+    // Of a Trouble, with host and port; other errors may quote a value.
+    const reason = cause instanceof Trouble ? cause.message : null;
+    const waits = deps.loadOwnWaits();
+    const error = 'The database does not answer';
+    if (context.req.path === '/api/status') return context.json({ error: `${error}.`, reason, waits }, 503);
+    // A scrape without accounts would look like a worker that has none.
+    if (context.req.path === '/metrics') return context.text(`${error}: ${reason}\n`, 503);
+    const since = waits.find(({ dependency }) => dependency === 'database')?.since ?? null;
+    return context.html(renderUnknownPage(reason, since), 503);
   };
   const app = new Hono();
-  app.use(headers, noStore);
+  // This port speaks http; only a proxy in front of it can promise https.
+  app.use(createHeaders({ styleSrc: ["'self'"], imgSrc: ["'self'"] }, false));
   if (login === null) app.use(onlyHosts(['localhost', '127.0.0.1', '[::1]', deps.host]));
   // Hono's default writes the error to the console, with any value that the error quotes.
   app.onError((error, context) => {
     if (error instanceof HTTPException) return error.getResponse();
+    if (error instanceof NotLoaded) return answerUnknown(context, error.cause);
     deps.onError(context.req.routePath, error);
     return context.text('The request failed; the log says why.', 500);
   });
@@ -95,39 +94,25 @@ function createAdmin(deps: AdminOptions): Hono {
 
   if (login !== null) app.use(basicAuth({ realm: 'Intake', verifyUser: isUser }));
 
-  // The second function of each `then` answers where loading fails: the database does not answer.
-  app.get('/metrics', (context) =>
-    loadStatus().then(
-      async (status) => context.body(await metrics.render(status), 200, { 'Content-Type': metrics.contentType }),
-      // A scrape without accounts would look like a worker that has none.
-      (error: unknown) => context.text(`The database does not answer: ${toReason(error)}\n`, 503),
-    ),
-  );
-  app.get('/api/status', (context) =>
-    loadStatus().then(
-      (status) => context.body(toJson(toReport(status)), 200, { 'Content-Type': 'application/json' }),
-      (error: unknown) => {
-        const reason = toReason(error);
-        return context.json({ error: 'The database does not answer.', reason, waits: deps.loadOwnWaits() }, 503);
-      },
-    ),
-  );
-  app.get('/', (context) => {
-    const refreshSeconds = context.req.query('refresh') === undefined ? null : 30;
-    return Promise.all([loadStatus(), loadHistory()]).then(
-      ([status, history]) => context.html(renderStatusPage(status, history, refreshSeconds)),
-      (error: unknown) => toUnknownPage(context, error),
-    );
+  app.get('/metrics', async (context) => {
+    const text = await metrics.render(await loadStatus());
+    return context.body(text, 200, { 'Content-Type': metrics.contentType });
   });
-  app.get('/proof', (context) =>
-    loadAccount(context.req.query('advertiser')).then(
-      ({ account, proof, at }) =>
-        account && proof
-          ? context.html(renderProofPage(account.name, proof, at))
-          : context.html(renderNoProofPage(account !== undefined, at), 404),
-      (error: unknown) => toUnknownPage(context, error),
-    ),
-  );
+  app.get('/api/status', async (context) => {
+    const report = toJson(toReport(await loadStatus()));
+    return context.body(report, 200, { 'Content-Type': 'application/json' });
+  });
+  app.get('/', async (context) => {
+    const refreshSeconds = context.req.query('refresh') === undefined ? null : 30;
+    return context.html(renderStatusPage(await loadStatus(), await loadHistory(), refreshSeconds));
+  });
+  app.get('/proof', async (context) => {
+    const { advertisers, at } = await loadStatus();
+    const asked = context.req.query('advertiser') ?? advertisers[0]?.name;
+    const account = advertisers.find(({ name }) => name === asked);
+    if (account === undefined) return context.text('No account has this name.\n', 404);
+    return context.html(renderProofPage(account.name, await loadProof(account.advertiserId), at));
+  });
   app.get('/status.css', (context) => context.body(style, 200, { 'Content-Type': 'text/css; charset=utf-8' }));
   app.get('/icon.svg', (context) => context.body(icon, 200, { 'Content-Type': 'image/svg+xml' }));
   return app;
@@ -136,26 +121,6 @@ function createAdmin(deps: AdminOptions): Hono {
 const style = readFileSync(new URL('./status.css', import.meta.url), 'utf8');
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="4" fill="#2f6f9f"/><path d="M8 3v6M5 6.5 8 9.5l3-3M3.5 12.5h9" fill="none" stroke="#fff" stroke-width="1.6"/></svg>`;
 
-const headers = secureHeaders({
-  contentSecurityPolicy: {
-    defaultSrc: ["'none'"],
-    styleSrc: ["'self'"],
-    imgSrc: ["'self'"],
-    baseUri: ["'none'"],
-    formAction: ["'none'"],
-    frameAncestors: ["'none'"],
-  },
-  referrerPolicy: 'no-referrer',
-  xFrameOptions: 'DENY',
-  // This port speaks http; only a proxy in front of it can promise https.
-  strictTransportSecurity: false,
-});
-
-const noStore: MiddlewareHandler = async (context, next) => {
-  await next();
-  context.header('Cache-Control', 'no-store');
-};
-
 /** Protects against DNS rebinding: a foreign site may point its own name at this address, so only names of this machine are answered. */
 function onlyHosts(hosts: readonly string[]): MiddlewareHandler {
   return async (context, next) => {
@@ -163,11 +128,6 @@ function onlyHosts(hosts: readonly string[]): MiddlewareHandler {
     if (hosts.includes(asked)) return await next();
     return context.text('This name is not served here.', 421);
   };
-}
-
-/** Why the database does not answer: a Trouble's message, with host and port; null for other errors, which may quote a value. */
-function toReason(error: unknown): string | null {
-  return error instanceof Trouble ? error.message : null;
 }
 
 /** One object per check. The detail of a failed check may name hosts, so only users who may see the status get it. */
@@ -179,23 +139,28 @@ function toProbe(context: Context, findings: readonly Finding[], mayKnow: boolea
 
 /** The findings; one failed finding where the checks throw or take too long. */
 async function loadInTime(load: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
-  const late = [{ check: 'answer', ok: false, detail: `no answer within ${readinessMs / 1_000} s` }];
-  return await Promise.race([load(), sleep(readinessMs, late, { ref: false })]).catch(() => [
-    { check: 'answer', ok: false, detail: 'the checks could not be run' },
-  ]);
+  const failed = (detail: string) => [{ check: 'answer', ok: false, detail }];
+  const late = failed(`no answer within ${readinessMs / 1_000} s`);
+  return await Promise.race([load().catch(() => failed('the checks could not be run')), sleep(readinessMs, late, { ref: false })]);
 }
+
+/** Thrown where a value cannot be loaded: the database does not answer. */
+class NotLoaded extends Error {}
 
 /**
  * Caches loaded values: at most one load of a key at a time, and at most one per `ageMs`. A failure is not cached. Keys are ids of
  * configured accounts, so there are few.
  */
-function createCache<T, K>(load: (key: K) => Promise<T>, ageMs: number): (key: K) => Promise<T> {
+function createCache<T, K>(load: (key: K) => Promise<T>, ageMs = cachedMs): (key: K) => Promise<T> {
   const kept = new Map<K, Promise<T>>();
   return (key) => {
-    const value = kept.get(key) ?? load(key);
-    if (kept.has(key)) return value;
-    kept.set(key, value);
+    const known = kept.get(key);
+    if (known) return known;
     const drop = () => kept.delete(key);
+    const value = load(key).catch((cause: unknown) => {
+      throw new NotLoaded('', { cause });
+    });
+    kept.set(key, value);
     value.then(() => setTimeout(drop, ageMs).unref(), drop);
     return value;
   };

@@ -3,10 +3,10 @@
 
 import { html } from 'hono/html';
 import { formatCount, formatSpan } from '../../domain/format.ts';
-import type { History } from '../../domain/status/advertiser-status.ts';
 import {
   type AdvertiserStatus,
   type CoverageStatus,
+  type History,
   type Problem,
   toSweepName,
   toSweepResult,

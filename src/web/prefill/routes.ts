@@ -3,12 +3,12 @@
 
 import type { HttpBindings } from '@hono/node-server';
 import { create as toContentDisposition } from 'content-disposition';
-import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import { type Context, Hono } from 'hono';
 import { bearerAuth } from 'hono/bearer-auth';
 import { bodyLimit } from 'hono/body-limit';
 import { getCookie, setCookie } from 'hono/cookie';
 import { HTTPException } from 'hono/http-exception';
-import { NONCE, type SecureHeadersVariables, secureHeaders } from 'hono/secure-headers';
+import { NONCE, type SecureHeadersVariables } from 'hono/secure-headers';
 import { z } from 'zod';
 import { callbackTimeoutMs, stateLifetimeMs } from '../../domain/prefill.ts';
 import {
@@ -21,6 +21,7 @@ import {
   redeemPrefill,
 } from '../../sync/prefill.ts';
 import { type Clients, createGuessLimit, createRateLimit, isEqualSecret } from '../limits.ts';
+import { createHeaders } from '../server.ts';
 import { type ErrorNotice, renderNotice } from './error-page.ts';
 import { parseAdvertiserId, parseCallback, parseResumeToken, parseStart, toResumeToken } from './request.ts';
 
@@ -48,11 +49,10 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
     return context.html(page, status);
   };
 
-  port.use(createHeaders(isSecure), async (context, next) => {
+  port.use(createHeaders({ styleSrc: [NONCE] }, isSecure), async (context, next) => {
     // GET has effects on these routes; a HEAD must not cause them.
     if (context.req.method === 'HEAD') context.res = context.body(null, 405);
     else await next();
-    context.header('Cache-Control', 'no-store');
   });
   const limit = (burst: number, refillMs: number) =>
     createRateLimit({
@@ -69,7 +69,6 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
   app.onError((error, context) => {
     if (error instanceof HTTPException) return error.getResponse();
     options.onError(`${context.req.method} ${context.req.routePath}`, error);
-    context.header('Cache-Control', 'no-store');
     if (context.req.method === 'POST') return context.json({ error: 'temporarily unavailable, please try again' }, 503);
     return notice(context, 'away');
   });
@@ -150,21 +149,6 @@ async function* noteErrors(bytes: AsyncIterable<Uint8Array>, note: (error: unkno
 }
 
 const redeemForm = z.object({ handle: z.string().max(200) });
-
-function createHeaders(isSecure: boolean): MiddlewareHandler {
-  return secureHeaders({
-    contentSecurityPolicy: {
-      defaultSrc: ["'none'"],
-      styleSrc: [NONCE],
-      frameAncestors: ["'none'"],
-      baseUri: ["'none'"],
-      formAction: ["'none'"],
-    },
-    referrerPolicy: 'no-referrer',
-    xFrameOptions: 'DENY',
-    strictTransportSecurity: isSecure && 'max-age=31536000',
-  });
-}
 
 /** The cookie that identifies a browser, shared by its tabs. `__Host-` stops sibling domains from setting it; it requires https. */
 function createBindingCookie(isSecure: boolean) {
