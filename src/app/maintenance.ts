@@ -8,7 +8,12 @@ import type { MaintenanceTask } from '../sync/worker/run-task.ts';
 import { createExtractErasure } from './extract.ts';
 import { openBlobsOf } from './storage.ts';
 
-export function createMaintenance(config: Config<'sync' | 'blobs'>, store: Store): MaintenanceTask[] {
+export function createMaintenance(
+  config: Config<'sync' | 'blobs' | 'privacy'>,
+  store: Store,
+  log: Log,
+  now = Date.now,
+): MaintenanceTask[] {
   const verifying = {
     name: 'verify',
     async run(signal, onStep) {
@@ -16,10 +21,8 @@ export function createMaintenance(config: Config<'sync' | 'blobs'>, store: Store
       // Includes accounts that are no longer configured, because nothing else checks their bytes.
       const advertisers = await store.advertisers.loadAdvertiserIds();
       const amount = { withinMs: config.sync.VERIFY_WITHIN };
-      await verify(
-        { store, blobs, onStep },
-        { advertisers, amount, parallel: config.blobs.SOURCE_CONCURRENCY, signal },
-      );
+      const parallel = config.blobs.SOURCE_CONCURRENCY;
+      await verify({ store, blobs, onStep }, { advertisers, amount, parallel, signal });
     },
   } satisfies Omit<MaintenanceTask, 'schedule'>;
   return [
@@ -29,11 +32,8 @@ export function createMaintenance(config: Config<'sync' | 'blobs'>, store: Store
       async run(signal, onStep) {
         for (;;) {
           signal.throwIfAborted();
-          const pruned =
-            (await store.events.pruneEvents()) +
-            (await store.sweeps.pruneSweeps()) +
-            (await store.quarantine.pruneQuarantine());
-          if (pruned === 0) return;
+          const pruned = (await store.events.pruneEvents()) + (await store.sweeps.pruneSweeps());
+          if (pruned + (await store.quarantine.pruneQuarantine()) === 0) return;
           onStep();
         }
       },
@@ -59,16 +59,6 @@ export function createMaintenance(config: Config<'sync' | 'blobs'>, store: Store
         await store.prefills.lapsePrefills();
       },
     },
-  ];
-}
-
-export function createPrivacyMaintenance(
-  config: Config<'privacy' | 'blobs'>,
-  store: Store,
-  log: Log,
-  now = Date.now,
-): MaintenanceTask[] {
-  return [
     {
       name: 'erasures',
       schedule: '*/2 * * * *',

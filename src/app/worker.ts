@@ -23,7 +23,7 @@ import { openSources, openWebhooks, totalTimeoutMs } from './clients.ts';
 import { openAnyStore, toOwner } from './database.ts';
 import { createExtractTask } from './extract.ts';
 import { downloadFiles, type FilesRequest } from './files.ts';
-import { createMaintenance, createPrivacyMaintenance } from './maintenance.ts';
+import { createMaintenance } from './maintenance.ts';
 import { loadStatus } from './status.ts';
 import { openBlobsOf } from './storage.ts';
 
@@ -132,11 +132,7 @@ export async function runWorker(config: WorkerConfig, run: WorkerRun): Promise<v
       runDownloads: (watch) => downloadDue(config, store, accounts, { ...watch, memory, crashPoint }),
       untilQueued: queued.until,
       ...{ webhooks, untilEvents: events.until, onDelivered: metrics.observeDelivered, crashPoint },
-      maintenance: [
-        ...createMaintenance(config, store),
-        ...createPrivacyMaintenance(config, store, log),
-        ...createExtractTask(config),
-      ],
+      maintenance: [...createMaintenance(config, store, log), ...createExtractTask(config)],
     },
     {
       ...{ schedule: sync.SYNC_SCHEDULE, recheckSchedule: sync.RECHECK_SCHEDULE, auditSchedule: sync.AUDIT_SCHEDULE },

@@ -14,6 +14,7 @@ import { finishErasures } from '../../../src/sync/privacy/erase.ts';
 import { shareDatabase } from '../../support/database/test-database.ts';
 import { testPrivacyKey, toEnvironment } from '../../support/processes/syncing.ts';
 import { eraseAt, openSmallIntake, type SmallIntake, verifyAt } from '../../support/small-intake.ts';
+import { quietLog } from '../../support/suite/quiet-log.ts';
 
 const database = shareDatabase();
 
@@ -387,8 +388,8 @@ test('verify collects bytes that nobody names also at an account that is no long
   await intake.blobs.put(toBlobKey(advertiserId, orphan.sha256), Buffer.from('orphan'), orphan, signal());
   await database.query(`UPDATE intake.advertisers SET name = 'given up'`);
   const env = toEnvironment(database, intake.board, join(intake.folder, 'blobs'));
-  const config = loadConfig(env, { needs: ['source', 'sync', 'blobs'] });
-  const task = createMaintenance(config, intake.store).find(({ name }) => name === 'verify');
+  const config = loadConfig(env, { needs: ['source', 'sync', 'blobs', 'privacy'] });
+  const task = createMaintenance(config, intake.store, quietLog).find(({ name }) => name === 'verify');
   await adoptStore(intake, signal());
   for (let night = 0; night < 2; night++) {
     await task?.run(signal(), () => {});

@@ -18,6 +18,7 @@ import { shareDatabase } from '../../support/database/test-database.ts';
 import { toEnvironment } from '../../support/processes/syncing.ts';
 import { openSmallIntake, type SmallIntake } from '../../support/small-intake.ts';
 import { findFileDifferences } from '../../support/stores/file-equality.ts';
+import { quietLog } from '../../support/suite/quiet-log.ts';
 
 const database = shareDatabase();
 afterEach(() => {
@@ -69,8 +70,8 @@ test('damage of a stored file is found by the nightly task within the time that 
     ...toEnvironment(database, intake.board, join(intake.folder, 'blobs')),
     VERIFY_WITHIN: `${days}d`,
   };
-  const config = loadConfig(env, { needs: ['source', 'sync', 'blobs'] });
-  const task = createMaintenance(config, intake.store).find(({ name }) => name === 'verify');
+  const config = loadConfig(env, { needs: ['source', 'sync', 'blobs', 'privacy'] });
+  const task = createMaintenance(config, intake.store, quietLog).find(({ name }) => name === 'verify');
   await adoptStore(intake, signal());
   const keys = await intake.keys();
   const planted = new Map<string, number>();
@@ -220,9 +221,9 @@ describe('a night', () => {
         },
       );
     const config = loadConfig(toEnvironment(database, intake.board, intake.folder), {
-      needs: ['source', 'sync', 'blobs'],
+      needs: ['source', 'sync', 'blobs', 'privacy'],
     });
-    const { restMs = 0 } = createMaintenance(config, intake.store).find((one) => one.restMs !== undefined) ?? {};
+    const { restMs = 0 } = createMaintenance(config, intake.store, quietLog).find((one) => one.restMs !== undefined) ?? {};
     expect(await run(restMs)).toBe(true);
     await dayPasses();
     expect(await run(restMs)).toBe(false);

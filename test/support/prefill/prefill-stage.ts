@@ -123,8 +123,9 @@ export async function openPrefillStage(database: TestDatabase, options: StageOpt
     await store.advertisers.ensure('default', sandbox.advertiserId);
     await using _taken = await openBlobsOf(config, store, signal);
     stack.use(await openPrefillServer(config, store, log, signal, now));
-    const other = loadConfig(toEnvironment(database, sandbox, blobs.path), { needs: ['source', 'sync', 'blobs'] });
-    const task = createMaintenance(other, store).find(({ name }) => name === 'prefills');
+    const needs = ['source', 'sync', 'blobs', 'privacy'] as const;
+    const other = loadConfig(toEnvironment(database, sandbox, blobs.path), { needs });
+    const task = createMaintenance(other, store, log).find(({ name }) => name === 'prefills');
     lapse = async () => {
       await task?.run(signal, () => {});
       await database.query(`UPDATE intake.blobs SET delete_until = now() WHERE delete_until IS NOT NULL`);
