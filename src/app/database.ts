@@ -1,10 +1,12 @@
-// Opens the configured database and the store on it. Nothing else is imported here, so that read-only commands like `status` start without
-// the clients of source and storage, which take longer to load than a status takes to show.
+// Opens the configured database and the store on it, and loads the status. Nothing else is imported here, so that read-only commands like
+// `status` start without the clients of source and storage, which take longer to load than a status takes to show.
 
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { type Config, findAddressProblem } from '../config.ts';
-import { SettingTrouble } from '../domain/trouble.ts';
+import { type Config, findAddressProblem, toLocation } from '../config.ts';
+import { isUsable, toSchemaTrouble } from '../domain/schema.ts';
+import { type Status, toStatus } from '../domain/status/status.ts';
+import { SettingTrouble, Trouble, type Wait } from '../domain/trouble.ts';
 import type { DatabaseUrl } from '../store/postgres/connection.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
 
@@ -61,4 +63,43 @@ export async function openStoreOf(...given: Parameters<typeof openAnyStore>): Pr
   await store.schema.requireSchema();
   stack.move();
   return store;
+}
+
+/** The same value for the command, the page, the metrics and the probes. `ownWaits` are those of this process that no other one can see. */
+export async function loadStatus(
+  store: Store,
+  config: Config<'sync' | 'extract'>,
+  ownWaits: readonly Wait[] = [],
+): Promise<Status> {
+  const { extract, ...limits } = toLimits(config);
+  const published = extract && (await store.extracts.findExtract(extract.location));
+  return toStatus(new Date(), await store.reports.loadStatus(), {
+    ...limits,
+    waits: [...ownWaits, ...(await store.advertisers.loadWaits())],
+    webhooks: await store.webhooks.loadWebhooks(),
+    extract: extract && { ...extract, publishedAt: published?.published_at ?? null },
+  });
+}
+
+/** The status, as far as the schema supports it. Throws SchemaTrouble if the schema is absent or too different. */
+export async function loadAnyStatus(store: Store, config: Config<'sync' | 'extract'>): Promise<Status> {
+  const schema = await store.schema.loadSchema();
+  if (isUsable(schema)) return await loadStatus(store, config);
+  if (schema.state === 'absent') throw toSchemaTrouble(schema);
+  // An older schema may not have what the rest of the status needs.
+  const advertisers = await store.reports.loadStatus().catch((error: unknown) => {
+    throw error instanceof Trouble ? error : toSchemaTrouble(schema);
+  });
+  return toStatus(new Date(), advertisers, { ...toLimits(config), extract: null, schema });
+}
+
+/** The ages after which the status reports a problem; null where nothing polls, or extracts, by schedule. */
+export function toLimits({ sync, extract }: Config<'sync' | 'extract'>) {
+  const { EXTRACT_URL: place, EXTRACT_SCHEDULE, EXTRACT_WITHIN: withinMs } = extract;
+  return {
+    staleAfterMs: sync.SYNC_SCHEDULE === null ? null : sync.SYNC_WITHIN,
+    proofLimitMs: sync.RECHECK_WITHIN ?? (sync.RECHECK_SCHEDULE === null ? 14 : 2) * 86_400_000,
+    verifyWithinMs: sync.VERIFY_WITHIN,
+    extract: place === null || EXTRACT_SCHEDULE === null ? null : { location: toLocation(place), withinMs },
+  };
 }

@@ -20,11 +20,10 @@ import { startWorker, type Worker } from '../sync/worker/worker.ts';
 import { createMetrics } from '../web/admin/metrics.ts';
 import { openAdmin } from '../web/admin/routes.ts';
 import { openSources, openWebhooks, totalTimeoutMs } from './clients.ts';
-import { openAnyStore, toOwner } from './database.ts';
+import { loadStatus, openAnyStore, toOwner } from './database.ts';
 import { createExtractTask } from './extract.ts';
 import { downloadFiles, type FilesRequest } from './files.ts';
 import { createMaintenance } from './maintenance.ts';
-import { loadStatus } from './status.ts';
 import { openBlobsOf } from './storage.ts';
 
 export type WorkerConfig = Config<

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { toLimits, toWatched } from '../../src/app/status.ts';
+import { toLimits } from '../../src/app/database.ts';
 import { saveDemoSettings, toStateDir } from '../../src/config/local.ts';
 import { type Setting, sections, settings, toExample } from '../../src/config/settings.ts';
 import { type ConfigProblem, ConfigProblems, loadConfig, type Need, toWebhookSecrets } from '../../src/config.ts';
@@ -186,22 +186,21 @@ describe('defaults', () => {
       admin: { ADMIN_HOST: '127.0.0.1', ADMIN_PORT: 9090, ADMIN_USER: null, ADMIN_PASSWORD: null },
     });
     expect(config.database.DATABASE_URL.reveal()).toBe('embedded');
-    expect(toWatched(config)).toBeNull();
     expect(toLimits(config)).toEqual({
       ...{ staleAfterMs: 1_200_000, verifyWithinMs: 30 * 86_400_000 },
-      proofLimitMs: 2 * 86_400_000,
+      ...{ proofLimitMs: 2 * 86_400_000, extract: null },
     });
     expect(config.source.advertisers[0]?.credential.reveal()).toBe('sesame');
   });
 
   it('polls, rechecks and extracts that are off have no time limit, or a long one', () => {
-    const limits = (more: Env) => toLimits(load({ ...account, ...more }, 'sync'));
+    const limits = (more: Env) => toLimits(load({ ...account, ...more }, 'sync', 'extract'));
     expect(limits({ SYNC_SCHEDULE: 'off' }).staleAfterMs).toBeNull();
     const off = { RECHECK_SCHEDULE: 'off' };
     expect(limits(off).proofLimitMs).toBe(14 * 86_400_000);
     expect(limits({ ...off, RECHECK_WITHIN: '30d' }).proofLimitMs).toBe(30 * 86_400_000);
-    const nightly = toWatched(load({ ...lake, EXTRACT_SCHEDULE: '41 2 * * *' }, 'extract'));
-    expect(nightly).toEqual({ location: 's3://lake/intake', withinMs: 2 * 86_400_000 });
+    const nightly = limits({ ...lake, EXTRACT_SCHEDULE: '41 2 * * *' });
+    expect(nightly.extract).toEqual({ location: 's3://lake/intake', withinMs: 2 * 86_400_000 });
   });
 
   it('several hosts are refused with the way that there is', () => {

@@ -23,8 +23,7 @@ export const status = command({
   options: { check: flag('exit with 8 when a problem is urgent'), watch: flag('redraw every two seconds until Ctrl-C') },
   async run({ env, signal, terminal }, { check, watch }) {
     const config = await loadCommandConfig(env, ['database', 'privacy', 'sync', 'extract']);
-    const { openAnyStore } = await import('../../app/database.ts');
-    const { loadAnyStatus } = await import('../../app/status.ts');
+    const { loadAnyStatus, openAnyStore } = await import('../../app/database.ts');
     const { isTemporary } = await import('../../sync/retry.ts');
     const { renderStatus } = await import('../render-status.ts');
     await using store = await openAnyStore(config, 'status');
