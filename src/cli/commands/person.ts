@@ -1,13 +1,7 @@
 // The rights of a person: `intake erase` removes them from the database and the file store, for good; without --yes it only shows what would
 // be erased. `intake export` writes everything stored about them into a folder, for an access request.
 import { resolve } from 'node:path';
-import {
-  type ErasedCounts,
-  type ErasureCounts,
-  type ErasureJob,
-  isNothing,
-  type Sought,
-} from '../../domain/erasure.ts';
+import { type ErasedCounts, type ErasureJob, isNothing, type Sought } from '../../domain/erasure.ts';
 import { formatCount, formatIds } from '../../domain/format.ts';
 import { parseAddress, toAccountId } from '../../domain/person.ts';
 import { advertiser, type Context, command, flag, type Given, option, toId } from '../command.ts';
@@ -62,12 +56,7 @@ export const erase = command({
   examples: [
     ['intake erase --application 120045 --dry-run', 'show what would be erased with one application'],
     ['intake erase --application 120045 --yes', 'erase it and print the receipt'],
-    ['intake erase --job-seeker 3f2a9c --yes', 'all applications of one jobseeker account'],
     ['intake erase --email jo@example.com --dry-run', 'everything with this address, prefills and quarantine included'],
-    [
-      'intake erase --email jo@example.com --and-future --yes',
-      'erase it; what was never read before is not stored either',
-    ],
     ['intake erase --retention --yes', 'everything older than RETENTION, without the safety limit of the worker'],
   ],
   options,
@@ -77,21 +66,26 @@ export const erase = command({
     const person = toPerson(given);
     if (!dryRun && yes) {
       const receipts = await eraseAll(context, person, andFuture, advertiser);
-      terminal.result({ erased: true, receipts: receipts.map(toReceipt) }, () => toReceiptLines(receipts));
+      // Without what names the person.
+      const shown = receipts.map(({ applicationIds: _ids, hashes: _hashes, ...receipt }) => receipt);
+      terminal.result({ erased: true, receipts: shown }, () => toReceiptLines(receipts));
       return exitCodes.done;
     }
     await using app = await openKnown(context, 'erase', advertiser);
     const sought = person ?? toOutdated(app.config.privacy.RETENTION);
     const advertisers = [];
-    const lines: string[] = [];
     for (const advertiserId of await loadHolders(app, advertiser)) {
       const { applicationIds, counts } = await app.store.privacy.findPerson(advertiserId, sought);
       advertisers.push({ advertiserId, applicationIds, counts });
-      const ids = applicationIds.length > 0 ? `\n  ${formatIds(applicationIds)}` : '';
-      lines.push(`Advertiser ${advertiserId}: ${toWords(counts)}.${ids}`);
     }
     const end = dryRun ? 'Nothing was erased.' : 'Nothing was erased. Repeat with --yes to erase; it cannot be undone.';
-    terminal.result({ erased: false, advertisers }, () => [...lines, end]);
+    terminal.result({ erased: false, advertisers }, () => [
+      ...advertisers.flatMap(({ advertiserId, applicationIds: ids, counts }) => [
+        `Advertiser ${advertiserId}: ${toWords(counts)}.`,
+        ids.length > 0 && `  ${formatIds(ids)}`,
+      ]),
+      end,
+    ]);
     return dryRun ? exitCodes.done : exitCodes.usage;
   },
 });
@@ -104,17 +98,12 @@ function toPerson({ application, jobSeeker, email, retention, andFuture }: Given
   if (andFuture && jobSeeker === undefined && email === undefined) {
     throw new Misuse('--and-future needs --email or --job-seeker: an application does not name a person for good.');
   }
+  if (jobSeeker !== undefined && toAccountId(jobSeeker) === null)
+    throw new Misuse('--job-seeker must be the id of an account; this value stands for no account.');
+  if (email !== undefined && parseAddress(email) === null) throw new Misuse('--email must be a whole address.');
   if (application !== undefined) return { by: 'application', applicationId: application };
-  if (jobSeeker !== undefined) {
-    if (toAccountId(jobSeeker) === null)
-      throw new Misuse('--job-seeker must be the id of an account; this value stands for no account.');
-    return { by: 'jobseeker', jobSeekerId: jobSeeker };
-  }
-  if (email !== undefined) {
-    if (parseAddress(email) === null) throw new Misuse('--email must be a whole address.');
-    return { by: 'address', email };
-  }
-  return null;
+  if (jobSeeker !== undefined) return { by: 'jobseeker', jobSeekerId: jobSeeker };
+  return email === undefined ? null : { by: 'address', email };
 }
 
 function toOutdated(retentionMs: number | null): Sought {
@@ -163,35 +152,27 @@ function toReceiptLines(receipts: readonly ErasureJob[]): string[] {
   return [`No matching data is stored. ${first ? toName(first) : 'Nothing was erased'}.`];
 }
 
-/** A receipt as JSON, without what names the person. */
-function toReceipt({ applicationIds: _ids, hashes: _hashes, ...receipt }: ErasureJob) {
-  return receipt;
-}
-
-const labels: readonly (readonly [keyof ErasureCounts, string, string?])[] = [
-  ['applications', 'application'],
-  ['quarantined', 'element in quarantine', 'elements in quarantine'],
-  ['prefills', 'prefill'],
-  ['files', 'file'],
-];
-
 function toWords(counts: ErasedCounts): string {
-  const parts = labels.flatMap(([name, one, many]) =>
-    counts[name] === 0 ? [] : [formatCount(counts[name], one, many)],
-  );
+  const { applications, quarantined, prefills, files, shared, keptVersions } = counts;
+  const { extractFiles = [], extractsOfOthers = [] } = counts;
+  const parts = [
+    applications > 0 && formatCount(applications, 'application'),
+    quarantined > 0 && formatCount(quarantined, 'element in quarantine', 'elements in quarantine'),
+    prefills > 0 && formatCount(prefills, 'prefill'),
+    files > 0 && formatCount(files, 'file'),
+  ].filter((part) => part !== false);
   if (parts.length === 0) return 'nothing';
-  const { shared, keptVersions, extractFiles = [], extractsOfOthers = [] } = counts;
+  const kept = formatCount(keptVersions, 'version');
   return [
     `${parts.join(', ')}${shared > 0 ? ` (${shared} of them shared with other applications, and kept for those)` : ''}`,
-    ...(extractFiles.length > 0 ? [`deleted from extracts: ${extractFiles.join(', ')}`] : []),
-    ...(extractsOfOthers.length > 0
-      ? [`not erased, because another database owns it: ${extractsOfOthers.join(', ')}`]
-      : []),
-    ...(keptVersions > 0
-      ? [`${formatCount(keptVersions, 'version')} of deleted files remain: the storage does not let Intake delete them`]
-      : []),
-  ].join('; ');
+    extractFiles.length > 0 && `deleted from extracts: ${extractFiles.join(', ')}`,
+    extractsOfOthers.length > 0 && `not erased, because another database owns it: ${extractsOfOthers.join(', ')}`,
+    keptVersions > 0 && `${kept} of deleted files remain: the storage does not let Intake delete them`,
+  ]
+    .filter((part) => part !== false)
+    .join('; ');
 }
+
 
 export const exportCommand = command({
   name: 'export',
