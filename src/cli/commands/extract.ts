@@ -96,9 +96,9 @@ export const compare = command({
     );
     const isNarrowed = differences.length > 0 && answer.step < 3;
     const statement = isNarrowed ? toSql((answer.step + 1) as Step, differences.slice(0, mostAsked)) : null;
-    const lines = toLines(answer, differences);
-    if (statement !== null) for (const line of lines) terminal.note(line);
-    terminal.result(toResult(answer, differences, statement), () => statement ?? lines);
+    const result = toResult(answer.step, differences, statement);
+    if (statement !== null) for (const line of toLines(result)) terminal.note(line);
+    terminal.result(result, () => statement ?? toLines(result));
     return differences.length === 0 ? exitCodes.done : exitCodes.incomplete;
   },
 });
@@ -114,41 +114,35 @@ function loadAnswer(file: string): CopyAnswer {
   return answer;
 }
 
-/** At the last step every range is one application. */
-function toKinds(step: Step, differences: readonly Difference[]) {
+function toResult(step: Step, differences: readonly Difference[], statement: string | null) {
+  // At the last step every range is one application.
   const ids = (is: (one: Difference) => boolean) =>
     differences
       .filter((one) => step === 3 && is(one))
       .map(({ advertiserId, fromId }) => ({ advertiserId, applicationId: fromId }));
   return {
+    step,
+    equal: differences.length === 0,
+    ranges: differences.map(({ width, ...range }) => ({ ...range, toId: range.fromId + width - 1n })),
     missing: ids(({ copy }) => copy === 0n),
     extra: ids(({ intake }) => intake === 0n),
     changed: ids(({ intake, copy }) => intake > 0n && copy > 0n),
+    statement,
   };
 }
 
-function toResult({ step }: CopyAnswer, differences: readonly Difference[], statement: string | null) {
-  const ranges = differences.map(({ advertiserId, fromId, width, intake, copy }) => {
-    return { advertiserId, fromId, toId: fromId + width - 1n, intake, copy };
-  });
-  return { step, equal: differences.length === 0, ranges, ...toKinds(step, differences), statement };
-}
-
-function toLines({ step }: CopyAnswer, differences: readonly Difference[]): string[] {
-  if (differences.length === 0) {
-    return [step === 1 ? 'The copy is complete: every fingerprint agrees.' : 'These ranges agree by now.'];
-  }
+function toLines({ step, equal, ranges, missing, extra, changed }: ReturnType<typeof toResult>): string[] {
+  if (equal) return [step === 1 ? 'The copy is complete: every fingerprint agrees.' : 'These ranges agree by now.'];
   if (step === 3) {
-    const { missing, extra, changed } = toKinds(step, differences);
     const kinds = Object.entries({ 'Not in the copy': missing, 'Not in Intake': extra, Different: changed });
     return kinds.flatMap(([what, ids]) => {
       const named = ids.map(({ advertiserId, applicationId }) => `${applicationId} (advertiser ${advertiserId})`);
       return named.length === 0 ? [] : [`${what}: ${named.join(', ')}.`];
     });
   }
-  const more = differences.length > mostAsked ? ` The statement asks for the first ${mostAsked}.` : '';
+  const more = ranges.length > mostAsked ? ` The statement asks for the first ${mostAsked}.` : '';
   return [
-    `The copy differs in ${formatCount(differences.length, 'range')} of ${step === 1 ? '65,536' : '256'} ids.${more}`,
+    `The copy differs in ${formatCount(ranges.length, 'range')} of ${step === 1 ? '65,536' : '256'} ids.${more}`,
     'Next: run the statement of intake compare --with FILE --sql ENGINE on the copy, and compare its result.',
   ];
 }
