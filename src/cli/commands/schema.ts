@@ -89,7 +89,8 @@ export const grants = command({
   },
 });
 
+/** As `intake migrate` runs it: what waits behind a lock waits for a second at most, and the whole is tried again. */
 function renderMigration({ name, statements, inTransaction }: Migration): string {
-  const lines = inTransaction ? ['BEGIN;', ...statements, 'COMMIT;'] : statements;
+  const lines = inTransaction ? ['BEGIN;', "SET LOCAL lock_timeout = '1s';", ...statements, 'COMMIT;'] : statements;
   return [`-- ${name}`, ...lines, ''].join('\n');
 }

@@ -246,7 +246,7 @@ function findCoverageProblem(
   const ageMs = now.getTime() - coverage.asOf.getTime();
   if (limitMs !== null && halt === null && ageMs > limitMs) {
     const what = `The last proof is ${formatSpan(ageMs)} old, the limit is ${formatSpan(limitMs)}`;
-    return [`${what}: no recheck has completed since (RECHECK_SCHEDULE).`, 'intake sync --recheck', true];
+    return [`${what}: no recheck has completed since; is RECHECK_SCHEDULE off?`, 'intake sync --recheck', true];
   }
   if (coverage.risk === 'doubt') return [`Completeness is in doubt: ${coverage.reason}.`, 'intake sync --recheck'];
   // Dates cannot prove completeness, so a backfill by date always ends in doubt. That says nothing about the account.
