@@ -63,7 +63,7 @@ export function loadConfig<const N extends Need>(
   const process = read('process');
   const parts = Object.fromEntries(needs.map((need) => [need, load[need](read, draft)]));
   if (problems.length > 0) throw new ConfigProblems(problems);
-  const base = toBase(process, production, [...warnings]);
+  const base = toBase(process, [...warnings]);
   return { ...base, openEmbedded: openEmbedded && (() => openEmbedded(isDemo)), ...parts } as Config<N>;
 }
 
@@ -108,9 +108,8 @@ export class ConfigProblems extends Error {
 
 type Read = <S extends Section>(section: S, unused?: string) => Values<S>;
 
-function toBase(values: Values<'process'>, production: boolean, warnings: readonly string[]) {
+function toBase(values: Values<'process'>, warnings: readonly string[]) {
   return {
-    production,
     /** Allowed but unwise settings, as messages for the log. */
     warnings,
     log: { level: values.LOG_LEVEL, format: values.LOG_FORMAT },

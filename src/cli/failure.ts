@@ -43,19 +43,18 @@ export class Failure extends Error {
   /** Further members for `--json`. */
   readonly details: object;
 
-  constructor(exitCode: ExitCode, happened: string, next: string, more: More = {}) {
-    super(happened, { cause: more.cause });
+  constructor(
+    exitCode: ExitCode,
+    happened: string,
+    next: string,
+    { kept = unchanged, details = {}, cause }: { kept?: string; details?: object; cause?: unknown } = {},
+  ) {
+    super(happened, { cause });
     this.exitCode = exitCode;
     this.next = next;
-    this.kept = more.kept ?? unchanged;
-    this.details = more.details ?? {};
+    this.kept = kept;
+    this.details = details;
   }
-}
-
-interface More {
-  readonly kept?: string;
-  readonly details?: object;
-  readonly cause?: unknown;
 }
 
 /** A wrong command line, or a setting that keeps a command from starting. */
@@ -75,7 +74,6 @@ export function toFileMisuse(file: string, why: unknown): Misuse {
 export class Interrupted extends Error {
   constructor(by: string) {
     super(`Interrupted by ${by}`);
-    this.name = 'Interrupted';
   }
 }
 

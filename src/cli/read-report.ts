@@ -1,7 +1,7 @@
 // What `sync`, `backfill` and the demo have in common: progress while advertisers are read, and one report at the end.
 
 import type { Outcome, ReadEvents, ReadOutcome } from '../app.ts';
-import { assumptions, weakestOf } from '../domain/coverage/certificate.ts';
+import { weakestOf } from '../domain/coverage/certificate.ts';
 import { formatBytes, formatCount } from '../domain/format.ts';
 import type { Context } from './command.ts';
 import { type ExitCode, exitCodes, toFailure } from './failure.ts';
@@ -117,11 +117,5 @@ function renderOutcome({ name, account, counts, sweeps }: Outcome): (string | fa
       weakest.reason !== account.reason &&
       `  this sweep ${weakest.certificate}: ${weakest.reason}`,
     `  coverage ${account.certificate}: ${account.reason}`,
-    account.certificate !== 'unproven' && `  assuming: ${shortAssumptions}`,
   ];
 }
-
-/** Each assumption up to its examples. */
-const shortAssumptions = assumptions
-  .map((text) => (text.split(':')[0] ?? '').replace(/\.$/, '').replace(/^[A-Z]/, (letter) => letter.toLowerCase()))
-  .join('; ');

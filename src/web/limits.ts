@@ -13,17 +13,10 @@ export interface Clients {
   readonly now: () => number;
 }
 
-interface RateLimitOptions extends Clients {
-  /** Requests that an address may make at once: the size of its bucket. */
-  readonly burst: number;
-  /** The time in which a bucket regains one request. */
-  readonly refillMs: number;
-  readonly refuse: MiddlewareHandler;
-}
-
 const mostAddresses = 10_000;
 
-function createBuckets({ burst, refillMs, now }: Pick<RateLimitOptions, 'burst' | 'refillMs' | 'now'>) {
+/** Each bucket holds `burst` requests, which an address may make at once, and regains one every `refillMs`. */
+function createBuckets(burst: number, refillMs: number, now: () => number) {
   const buckets = new Map<string, { left: number; at: number }>();
   return {
     /** Takes one from the address's bucket. Returns how many seconds to wait if it is empty, which costs nothing, else 0. */
@@ -44,19 +37,24 @@ function createBuckets({ burst, refillMs, now }: Pick<RateLimitOptions, 'burst' 
   };
 }
 
-export function createRateLimit(options: RateLimitOptions): MiddlewareHandler {
-  const buckets = createBuckets(options);
+export function createRateLimit(
+  { trustedProxies, now }: Clients,
+  burst: number,
+  refillMs: number,
+  refuse: (context: Context) => Response | Promise<Response>,
+): MiddlewareHandler {
+  const buckets = createBuckets(burst, refillMs, now);
   return async (context, next) => {
-    const waitSeconds = buckets.take(findAddress(context, options.trustedProxies));
+    const waitSeconds = buckets.take(findAddress(context, trustedProxies));
     if (waitSeconds === 0) return await next();
     context.header('Retry-After', String(waitSeconds));
-    return await options.refuse(context, next);
+    return await refuse(context);
   };
 }
 
 /** Passes on whether a key or a login is right. An address that has failed too often gets 429, even with the right one. */
 export function createGuessLimit({ trustedProxies, now }: Clients): (context: Context, isRight: boolean) => boolean {
-  const buckets = createBuckets({ burst: 10, refillMs: 6_000, now });
+  const buckets = createBuckets(10, 6_000, now);
   return (context, isRight) => {
     const address = findAddress(context, trustedProxies);
     const waitSeconds = buckets.take(address);

@@ -179,7 +179,7 @@ describe('defaults', () => {
   it('outside production an account is all that is needed', () => {
     const config = load(account, ...all);
     expect(config).toMatchObject({
-      ...{ production: false, warnings: [], prefill: null, privacy: { RETENTION: null } },
+      ...{ warnings: [], prefill: null, privacy: { RETENTION: null } },
       source: { advertisers: [{ name: 'default', url: 'https://api.example.com', advertiserId: null }] },
       sync: { SYNC_SCHEDULE: '*/5 * * * *', RECHECK_SCHEDULE: '17 3 * * *' },
       blobs: { BLOBS_URL: { kind: 'disk', path: join(stateDir, 'blobs') } },

@@ -9,14 +9,7 @@ import { version } from '../../domain/version.ts';
 
 export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
-interface Frame {
-  readonly title: string;
-  readonly body: Html;
-  readonly at: Date;
-  readonly refreshSeconds: number | null;
-}
-
-export function renderDocument({ title, body, at, refreshSeconds }: Frame): Html {
+export function renderDocument(title: string, body: Html, at: Date, refreshSeconds: number | null = null): Html {
   return html`<!DOCTYPE html>
 <html lang="en">
 <head>

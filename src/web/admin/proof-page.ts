@@ -19,7 +19,7 @@ ${renderList('falsified', 'What would have shown that somebody is missing', 'Any
 <p class="command"><code>intake prove --advertiser ${advertiser} --export proof.ndjson</code></p>
 <p class="command"><code>intake prove --check proof.ndjson</code></p></section>
 </main>`;
-  return renderDocument({ title: `Proof of ${advertiser} · Intake`, body, at, refreshSeconds: null });
+  return renderDocument(`Proof of ${advertiser} · Intake`, body, at);
 }
 
 const moods = {

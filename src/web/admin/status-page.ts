@@ -34,7 +34,7 @@ ${renderWebhooks(status)}
 ${renderHistory(history, refreshSeconds)}
 ${renderSweeps(history, status.at)}
 </main>`;
-  return renderDocument({ title: `${mood.word} · Intake`, body, at: status.at, refreshSeconds });
+  return renderDocument(`${mood.word} · Intake`, body, status.at, refreshSeconds);
 }
 
 /** Shown while the status cannot be loaded. `reason`: why the database does not answer. */
@@ -45,7 +45,7 @@ export function renderUnknownPage(reason: string | null, since: Date | null): Ht
 ${renderHeadline({ name: 'bad', sign: '!', word: 'Unknown' }, 'The database does not answer, so the status is unknown.', why)}
 ${renderProblems([{ advertiser: null, what, command: 'intake doctor', urgent: true }])}
 </main>`;
-  return renderDocument({ title: 'Unknown · Intake', body, at: new Date(), refreshSeconds: 30 });
+  return renderDocument('Unknown · Intake', body, new Date(), 30);
 }
 
 function toMood(status: Status): Mood {

@@ -44,7 +44,7 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
   const app = port.basePath('/prefill');
   const isSecure = redirectUri.startsWith('https:');
   const cookie = createBindingCookie(isSecure);
-  const notice = (context: Context<Env>, which: ErrorNotice, detail = '') => {
+  const notice = (context: Context, which: ErrorNotice, detail = '') => {
     const { status, page } = renderNotice(which, context.get('secureHeadersNonce') ?? '', detail);
     return context.html(page, status);
   };
@@ -54,12 +54,8 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
     if (context.req.method === 'HEAD') context.res = context.body(null, 405);
     else await next();
   });
-  const limit = (burst: number, refillMs: number) =>
-    createRateLimit({
-      ...options,
-      ...{ burst, refillMs },
-      refuse: async (context) => notice(context as Context<Env>, 'busy'),
-    });
+  const refuse = (context: Context) => notice(context, 'busy');
+  const limit = (burst: number, refillMs: number) => createRateLimit(options, burst, refillMs, refuse);
   const guess = createGuessLimit(options);
   // A candidate needs three requests; a whole office may share one address.
   app.use('/start', limit(60, 2_000));

@@ -25,7 +25,7 @@ test('of an account whose newest page is all that its filters show a backfill do
 });
 
 describe('of an account that is proven', { tags: ['slow'] }, () => {
-  test('a poll ends with 0, and says what is proven and on what that rests', async ({ openSite }) => {
+  test('a poll ends with 0, and says what is proven', async ({ openSite }) => {
     const { board, intake } = await openSite(proven);
     await intake('sync --no-files');
     board.add([{ attachments: [] }]);
@@ -33,7 +33,7 @@ describe('of an account that is proven', { tags: ['slow'] }, () => {
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout: expect.stringMatching(
-        /coverage proven: every id range was read; cross-checks agree\n {2}assuming: the source applies both id filters .+; every answer comes from one current list$/m,
+        /coverage proven: every id range was read; cross-checks agree$/m,
       ),
     });
     const told = toResult(await intake('sync --no-files --json'));
@@ -83,7 +83,7 @@ describe('of an account that is not proven', { tags: ['slow'] }, () => {
     const { database, intake } = await openSite({ applications: 5 });
     expect(await intake('sync --no-files')).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/coverage assumed: there are too few .+\n {2}assuming: /),
+      stdout: expect.stringMatching(/coverage assumed: there are too few /),
     });
     await database.query(`UPDATE intake.coverage SET risk = 'doubt', reason = 'answers came from a cache'`);
     const said = await intake('sync --no-files --json');
