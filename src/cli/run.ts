@@ -25,7 +25,9 @@ export async function runProcess(host: NodeJS.Process, definitions = commands): 
   // A command that another process started with a channel ends with it.
   if (host.connected) host.once('disconnect', () => stop.abort(new Interrupted('the end of its parent')));
   // A reader that closes the pipe early (`| head`) is no error; the command stops, since nothing reads its output.
-  host.stdout.on('error', (error) => stop.abort(isClosedPipe(error) ? new Interrupted('a closed pipe') : error));
+  host.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    stop.abort(error.code === 'EPIPE' ? new Interrupted('a closed pipe') : error);
+  });
   host.stderr.on('error', () => {});
   const io: CliHost = { env: host.env, stdout: host.stdout, stderr: host.stderr, signal: stop.signal };
   host.on('uncaughtException', (error) => host.exit(reportFailure(error, io)));
@@ -117,8 +119,4 @@ function toMisuse({ message }: CommanderError): Misuse {
   const words = message.replace(/^error: /, '').replace(/\n/g, ' ');
   const sentence = words.charAt(0).toUpperCase() + words.slice(1);
   return new Misuse(/[.)]$/.test(sentence) ? sentence : `${sentence}.`);
-}
-
-function isClosedPipe(error: Error): boolean {
-  return 'code' in error && error.code === 'EPIPE';
 }

@@ -21,15 +21,14 @@ async function accept(context: Context, { yes, advertiser: name }: Given<typeof 
     decided.push({ name, ...found, accepted });
   }
   const isOpen = !yes && decided.some(({ ids }) => ids.length > 0);
+  const none = id === null ? 'no application is gone at the source' : `id ${id} is not known to be unreadable`;
   context.terminal.result({ accepted: yes, advertisers: decided }, () => [
     ...decided.map(({ name, ids, since, reason, accepted }) => {
-      const none =
-        id === null ? 'no application is gone at the source' : `id ${id} is not among those that could not be read`;
       if (ids.length === 0) return `${name}: ${none}.`;
       const gone = `${formatCount(ids.length, 'application is', 'applications are')} gone at the source`;
-      const what = id === null ? gone : `id ${id} could not be read (${reason})`;
+      const what = `${id === null ? gone : `id ${id} could not be read (${reason})`} since ${since?.toISOString()}`;
       const result = accepted > 0 ? '; accepted and recorded. intake sync --recheck proves the rest.' : ':';
-      return `${name}: ${what} since ${since?.toISOString()}${result}\n  ${formatIds(ids)}`;
+      return `${name}: ${what}${result}\n  ${formatIds(ids)}`;
     }),
     isOpen && 'Nothing was accepted. Repeat with --yes to accept; nothing is erased by it.',
   ]);

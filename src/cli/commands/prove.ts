@@ -1,7 +1,7 @@
 // `intake prove`: explains the evidence behind a certificate, exports it, or has it checked by an independent program.
 import { execFile } from 'node:child_process';
-import { createWriteStream, type Stats, statSync } from 'node:fs';
-import { mkdtempDisposable, open, rename, rm } from 'node:fs/promises';
+import { createWriteStream, statSync } from 'node:fs';
+import { access, constants, mkdtempDisposable, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -57,7 +57,7 @@ export const prove = command({
       throw new Failure(exitCodes.incomplete, 'This account was not read yet, so there is no evidence.', 'intake sync');
     const exportTo = (file: string) =>
       store.evidence.withProofs(advertiserId, async ({ lines, ...stored }) => {
-        const written = await writeLines(file, lines, signal);
+        const written = await withFile(file, () => writeLines(file, lines, signal));
         return { name, advertiserId, file, lines: written, sweeps: stored.evidence.length, ...stored };
       });
     if (target === undefined) {
@@ -75,35 +75,35 @@ export const prove = command({
   },
 });
 
-/** Writes a temporary file and renames it when it is complete. Until then an existing file stays; its mode is not kept. */
-async function writeLines(file: string, lines: AsyncIterable<string>, signal: AbortSignal): Promise<number> {
-  const unfinished = `${file}.${process.pid}.tmp`;
+/** Refuses a device or a folder, and names the file in errors of its use. */
+async function withFile<T>(file: string, use: () => Promise<T>): Promise<T> {
   try {
-    // A device or a folder must not be replaced.
-    requireFile(file, statSync(file, { throwIfNoEntry: false }));
-    let count = 0;
-    const text = async function* () {
-      for await (const line of lines) {
-        count++;
-        yield `${line}\n`;
-      }
-    };
-    await pipeline(text, createWriteStream(unfinished, { flags: 'wx', mode: 0o600 }), { signal });
-    await rename(unfinished, file);
-    return count;
+    if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) throw toFileMisuse(file, 'not a regular file');
+    return await use();
   } catch (error) {
-    await rm(unfinished, { force: true }).catch(() => {});
-    throw toFileFailure(error, file);
+    throw error instanceof Error && 'syscall' in error ? toFileMisuse(file, error) : error;
   }
 }
 
-function requireFile(file: string, stats: Stats | undefined): void {
-  if (stats?.isFile() === false) throw toFileMisuse(file, 'not a regular file');
+/** Writes a temporary file and renames it when it is complete. Until then an existing file stays; its mode is not kept. */
+async function writeLines(file: string, lines: AsyncIterable<string>, signal: AbortSignal): Promise<number> {
+  const unfinished = `${file}.${process.pid}.tmp`;
+  let count = 0;
+  const text = async function* () {
+    for await (const line of lines) {
+      count++;
+      yield `${line}\n`;
+    }
+  };
+  try {
+    await pipeline(text, createWriteStream(unfinished, { flags: 'wx', mode: 0o600 }), { signal });
+    await rename(unfinished, file);
+    return count;
+  } finally {
+    await rm(unfinished, { force: true }).catch(() => {});
+  }
 }
 
-function toFileFailure(error: unknown, file: string): unknown {
-  return error instanceof Error && 'syscall' in error ? toFileMisuse(file, error) : error;
-}
 
 type Findings = readonly { readonly worth: string; readonly reason: string }[];
 
@@ -123,12 +123,7 @@ const checker = join(import.meta.dirname, '../../../examples/check-proof.ts');
 
 /** Runs the checker on a file in a separate process, which gets the file and no environment. */
 async function showCheck({ signal, terminal }: Context, file: string): Promise<ExitCode> {
-  try {
-    await using handle = await open(file, 'r');
-    requireFile(file, await handle.stat());
-  } catch (error) {
-    throw toFileFailure(error, file);
-  }
+  await withFile(file, () => access(file, constants.R_OK));
   const report = await new Promise<CheckReport>((end, fail) => {
     execFile(
       process.execPath,

@@ -101,19 +101,10 @@ const wholeGauges: Gauges<Status> = {
 const advertiserGauges: Gauges<AdvertiserStatus> = {
   intake_advertiser_halted: ['1 while the advertiser is halted.', ({ halt }) => Number(halt !== null)],
   intake_applications: ['Applications stored.', ({ applications }) => applications],
-  intake_newest_application_timestamp_seconds: [
-    'When the newest stored application was submitted.',
-    ({ newestSubmittedAt }) => toSeconds(newestSubmittedAt),
-  ],
+  intake_newest_application_timestamp_seconds: ['When the newest came.', (one) => toSeconds(one.newestSubmittedAt)],
   intake_read_timestamp_seconds: ['When a poll last read everything new.', ({ readAt }) => toSeconds(readAt)],
-  intake_complete_through_timestamp_seconds: [
-    'Applications submitted up to here are all stored, under the certificate.',
-    ({ coverage }) => toSeconds(coverage?.completeThrough),
-  ],
-  intake_coverage_doubt: [
-    '1 while there is evidence against completeness, or nothing is proven.',
-    ({ coverage }) => Number((coverage?.risk ?? 'doubt') === 'doubt'),
-  ],
+  intake_complete_through_timestamp_seconds: ['All stored to here.', (one) => toSeconds(one.coverage?.completeThrough)],
+  intake_coverage_doubt: ['1 while unproven or doubted.', ({ coverage }) => Number((coverage?.risk ?? 'doubt') === 'doubt')],
   intake_proof_age_seconds: [
     'Age of the proof over all ids, counted from its oldest part.',
     ({ coverage }, at) => (coverage?.certificate === 'unproven' ? null : toAge(coverage?.asOf, at)),
@@ -125,16 +116,10 @@ const advertiserGauges: Gauges<AdvertiserStatus> = {
     ({ submittedAt }, at) => toSeconds(toUnusualSilence(submittedAt, at.getTime())?.silentForMs ?? 0),
   ],
   intake_quarantined: ['List elements in quarantine.', ({ quarantined }) => quarantined],
-  intake_unread_bytes_age_seconds: [
-    'Time since the oldest stored bytes were last read.',
-    ({ verifiedSince }, at) => toAge(verifiedSince, at),
-  ],
+  intake_unread_bytes_age_seconds: ['Since the oldest bytes were read.', (one, at) => toAge(one.verifiedSince, at)],
   intake_downloads_waiting: ['Downloads in the queue.', ({ waiting }) => waiting],
   intake_downloads_due: ['Downloads that are due now.', ({ due }) => due],
-  intake_oldest_due_download_timestamp_seconds: [
-    'When the oldest due download became due.',
-    ({ oldestDueAt }) => toSeconds(oldestDueAt),
-  ],
+  intake_oldest_due_download_timestamp_seconds: ['Since when one is due.', ({ oldestDueAt }) => toSeconds(oldestDueAt)],
 };
 
 const webhookGauges: Gauges<WebhookStatus> = {
