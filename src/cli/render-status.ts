@@ -9,7 +9,7 @@ import {
   toSweepResult,
 } from '../domain/status/advertiser-status.ts';
 import type { Status } from '../domain/status/status.ts';
-import { toWebhookLagMs, toWebhookState, type WebhookStatus } from '../domain/webhook.ts';
+import { toWebhookWords, type WebhookStatus } from '../domain/webhook.ts';
 import { toPrintable } from './terminal.ts';
 
 export function renderStatus(status: Status): string {
@@ -27,17 +27,9 @@ export function renderStatus(status: Status): string {
 }
 
 export function renderWebhooks(webhooks: readonly WebhookStatus[], now: Date): string {
-  const head = ['name', 'advertiser', 'state', 'position', 'events waiting', 'behind', 'last answer', 'next try'];
-  const table = new Table({ head, style: { head: [], border: [] } });
-  for (const one of webhooks) {
-    const answered = one.answeredAt === null ? 'none yet' : `${one.lastAnswer}, ${formatAgo(one.answeredAt, now)}`;
-    table.push([
-      ...[one.name, one.advertiser, toWebhookState(one, now), String(one.position), formatCount(one.behind)],
-      one.behind === 0 ? '' : formatSpan(toWebhookLagMs(one, now)),
-      toPrintable(answered),
-      one.stop !== null ? '' : (one.nextAt?.toISOString() ?? ''),
-    ]);
-  }
+  const rows = webhooks.map((one) => toWebhookWords(one, now));
+  const table = new Table({ head: Object.keys(rows[0] ?? {}), style: { head: [], border: [] } });
+  table.push(...rows.map((row) => Object.values(row).map(toPrintable)));
   return table.toString();
 }
 

@@ -2,7 +2,7 @@
 // says of an endpoint. Pure: signing and sending are in src/webhooks.
 
 import { type BackoffRange, backoff, type Delay } from './delay.ts';
-import { formatCount, formatSpan } from './format.ts';
+import { formatAgo, formatCount, formatSpan } from './format.ts';
 
 /** Types of events, as `intake.events` has them. */
 export const eventTypes = [
@@ -143,6 +143,18 @@ export function toWebhookState(one: WebhookStatus, now: Date): WebhookState {
 /** How long the first event after the position has waited. */
 export function toWebhookLagMs({ behindSince }: WebhookStatus, now: Date): number {
   return behindSince === null ? 0 : Math.max(0, now.getTime() - behindSince.getTime());
+}
+
+/** An endpoint in words, in the columns of `intake webhook list` and of the status page. */
+export function toWebhookWords(one: WebhookStatus, now: Date) {
+  const { name, advertiser, behind, lastAnswer, answeredAt, nextAt, stop } = one;
+  return {
+    ...{ name, advertiser, state: toWebhookState(one, now), position: String(one.position) },
+    'events waiting': formatCount(behind),
+    behind: behind === 0 ? '' : formatSpan(toWebhookLagMs(one, now)),
+    'last answer': answeredAt === null ? 'none yet' : `${lastAnswer}, ${formatAgo(answeredAt, now)}`,
+    'next try': stop === null ? (nextAt?.toISOString() ?? '') : '',
+  };
 }
 
 /** An endpoint that takes nothing for this long is a problem, whether it fails or is merely too slow. */

@@ -104,7 +104,7 @@ const advertiserGauges: Gauges<AdvertiserStatus> = {
   intake_newest_application_timestamp_seconds: ['When the newest came.', (one) => toSeconds(one.newestSubmittedAt)],
   intake_read_timestamp_seconds: ['When a poll last read everything new.', ({ readAt }) => toSeconds(readAt)],
   intake_complete_through_timestamp_seconds: ['All stored to here.', (one) => toSeconds(one.coverage?.completeThrough)],
-  intake_coverage_doubt: ['1 while unproven or doubted.', ({ coverage }) => Number((coverage?.risk ?? 'doubt') === 'doubt')],
+  intake_coverage_doubt: ['1 while in doubt.', ({ coverage }) => Number((coverage?.risk ?? 'doubt') === 'doubt')],
   intake_proof_age_seconds: [
     'Age of the proof over all ids, counted from its oldest part.',
     ({ coverage }, at) => (coverage?.certificate === 'unproven' ? null : toAge(coverage?.asOf, at)),

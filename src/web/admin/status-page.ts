@@ -12,7 +12,7 @@ import {
   toSweepResult,
 } from '../../domain/status/advertiser-status.ts';
 import { isHealthy, type Status } from '../../domain/status/status.ts';
-import { toWebhookLagMs, toWebhookState } from '../../domain/webhook.ts';
+import { toWebhookWords, type WebhookState } from '../../domain/webhook.ts';
 import {
   type Html,
   type Mood,
@@ -99,34 +99,17 @@ function renderFiles(one: AdvertiserStatus): Html {
   return html`${formatCount(stored)} <span class="aside">${toLost(one).join(', ')}</span>`;
 }
 
-const webhookMoods = {
-  'up to date': 'good',
-  delivering: 'good',
-  failing: 'fair',
-  halted: 'bad',
-  disabled: 'bad',
-} as const;
+const moodOf = { 'up to date': 'good', delivering: 'good', failing: 'fair', halted: 'bad', disabled: 'bad' } as const;
 
 function renderWebhooks({ webhooks, at }: Status): Html {
   if (webhooks.length === 0) return html``;
+  const badge = (state: WebhookState) => html`<span class="badge ${moodOf[state]}">${state}</span>`;
+  const words = webhooks.map((one) => toWebhookWords(one, at));
   return renderTable({
     id: 'webhooks',
     title: 'Webhooks',
-    columns: ['Name', 'Advertiser', 'State', '#Events waiting', '#Behind', 'Last answer', 'Next try'],
-    rows: webhooks.map((one) => {
-      const state = toWebhookState(one, at);
-      return [
-        one.name,
-        one.advertiser,
-        html`<span class="badge ${webhookMoods[state]}">${state}</span>`,
-        formatCount(one.behind),
-        one.behind === 0 ? '' : formatSpan(toWebhookLagMs(one, at)),
-        one.lastAnswer === null
-          ? 'none yet'
-          : html`${one.lastAnswer} <span class="aside">${renderAgo(one.answeredAt, at)}</span>`,
-        one.nextAt === null || one.stop !== null ? '' : toUtc(one.nextAt),
-      ];
-    }),
+    columns: ['Name', 'Advertiser', 'State', '#Position', '#Events waiting', '#Behind', 'Last answer', 'Next try'],
+    rows: words.map((row) => Object.values({ ...row, state: badge(row.state) })),
   });
 }
 

@@ -212,7 +212,7 @@ test('where nothing is to be accepted, a decision changes nothing and ends with 
     });
     expect(await intake.run('accept-unreadable', id, ...yes)).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining(`id ${id} is not among those that could not be read`),
+      stdout: expect.stringContaining(`id ${id} is not known to be unreadable`),
     });
   }
   expect(await database.query(`SELECT 1 FROM intake.audit_log`)).toEqual([]);
