@@ -4,7 +4,7 @@
 import { BlockList } from 'node:net';
 import { join, resolve } from 'node:path';
 import { loadAccounts, loadAdvertisers, loadSites, loadWebhooks } from './config/advertisers.ts';
-import { type Environment, findDemoSettings, loadLocalPrivacyKey, toDemoDir, toStateDir } from './config/local.ts';
+import { type Environment, findDemoSettings, loadLocalPrivacyKey, toStateDir } from './config/local.ts';
 import { type BlobsPlace, blobsPlace, directUrl, webhookSecrets } from './config/parsers.ts';
 import { type ConfigDraft, isPlain, ofOneAccount, rules } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
@@ -45,7 +45,7 @@ export function loadConfig<const N extends Need>(
   const production = env.NODE_ENV?.trim() === 'production';
   const demoEnv = production || demo ? null : findDemoSettings(env, stateDir, needs.includes('source' as N));
   const isDemo = demo || demoEnv !== null;
-  const home = isDemo ? toDemoDir(stateDir) : stateDir;
+  const home = isDemo ? join(stateDir, 'demo') : stateDir;
   const chosen = demoEnv ?? env;
   const layered = production || chosen.BLOBS_URL ? chosen : { ...chosen, BLOBS_URL: `file:${join(home, 'blobs')}` };
   const accountsFile = env.ADVERTISERS_FILE?.trim() ?? '';

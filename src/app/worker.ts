@@ -162,10 +162,9 @@ function createWaker(everyMs: number | undefined) {
   return {
     wake: () => wake(),
     until(timeoutMs: number, signal: AbortSignal): Promise<void> {
-      const woken = new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      return Promise.race([woken, sleep(everyMs ?? timeoutMs, undefined, { signal })]);
+      const woken = Promise.withResolvers<void>();
+      wake = woken.resolve;
+      return Promise.race([woken.promise, sleep(everyMs ?? timeoutMs, undefined, { signal })]);
     },
   };
 }

@@ -21,10 +21,6 @@ export function toStateDir(env: Environment): string {
   return isNamed ? '.intake' : checkoutStateDir;
 }
 
-export function toDemoDir(stateDir: string): string {
-  return join(stateDir, 'demo');
-}
-
 export function saveDemoSettings(env: Readonly<Record<string, string>>, stateDir: string): void {
   const file = join(stateDir, 'demo.json');
   mkdirSync(stateDir, { recursive: true });

@@ -1,6 +1,7 @@
 // `intake demo`: the whole of Intake on one machine without an account: embedded Postgres, the sandbox, a first full sync,
 // a table of the busiest ads, then a live worker until Ctrl-C. It keeps its state in .intake/demo, and the next demo continues from there.
 // Its board, its ports and what runs beside it are in src/dev/demo, which the production image does not have.
+import { join } from 'node:path';
 import type { WorkerConfig } from '../../app/worker.ts';
 import { formatCount } from '../../domain/format.ts';
 import { type Context, command, flag } from '../command.ts';
@@ -20,7 +21,7 @@ export const demo = command({
   options: { once: flag('exit after the first full sync') },
   async run(context, { once }) {
     const { terminal } = context;
-    const { checkoutStateDir, findRunningDemo, saveDemoSettings, toDemoDir } = await import('../../config/local.ts');
+    const { checkoutStateDir, findRunningDemo, saveDemoSettings } = await import('../../config/local.ts');
     const running = findRunningDemo(checkoutStateDir);
     if (running !== null) {
       const next = 'Run other commands beside it, or stop it with Ctrl-C; another checkout can run its own.';
@@ -30,7 +31,7 @@ export const demo = command({
     const { findDemoPorts } = await import('../../dev/demo/ports.ts');
     terminal.note('Starting a sandbox job board and an embedded Postgres (kept in .intake/demo/).');
     const ports = await findDemoPorts((text) => terminal.note(text));
-    const stateDir = toDemoDir(checkoutStateDir);
+    const stateDir = join(checkoutStateDir, 'demo');
     await using board = await openBoard({ stateDir, applications: 2_000, port: ports.sandbox });
     const { createBeside } = await import('../../dev/demo/beside.ts');
     const beside = createBeside(board, ports);

@@ -7,6 +7,7 @@ import { type Context, Hono } from 'hono';
 import { bearerAuth } from 'hono/bearer-auth';
 import { bodyLimit } from 'hono/body-limit';
 import { getCookie, setCookie } from 'hono/cookie';
+import { html, raw } from 'hono/html';
 import { HTTPException } from 'hono/http-exception';
 import { NONCE, type SecureHeadersVariables } from 'hono/secure-headers';
 import { z } from 'zod';
@@ -22,7 +23,6 @@ import {
 } from '../../sync/prefill.ts';
 import { type Clients, createGuessLimit, createRateLimit, isEqualSecret } from '../limits.ts';
 import { createHeaders } from '../server.ts';
-import { type ErrorNotice, renderNotice } from './error-page.ts';
 import { parseAdvertiserId, parseCallback, parseResumeToken, parseStart, toResumeToken } from './request.ts';
 
 export interface PrefillRoutesOptions extends Clients {
@@ -44,17 +44,13 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
   const app = port.basePath('/prefill');
   const isSecure = redirectUri.startsWith('https:');
   const cookie = createBindingCookie(isSecure);
-  const notice = (context: Context, which: ErrorNotice, detail = '') => {
-    const { status, page } = renderNotice(which, context.get('secureHeadersNonce') ?? '', detail);
-    return context.html(page, status);
-  };
 
   port.use(createHeaders({ styleSrc: [NONCE] }, isSecure), async (context, next) => {
     // GET has effects on these routes; a HEAD must not cause them.
     if (context.req.method === 'HEAD') context.res = context.body(null, 405);
     else await next();
   });
-  const refuse = (context: Context) => notice(context, 'busy');
+  const refuse = (context: Context) => showNotice(context, 'busy');
   const limit = (burst: number, refillMs: number) => createRateLimit(options, burst, refillMs, refuse);
   const guess = createGuessLimit(options);
   // A candidate needs three requests; a whole office may share one address.
@@ -66,17 +62,17 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
     if (error instanceof HTTPException) return error.getResponse();
     options.onError(`${context.req.method} ${context.req.routePath}`, error);
     if (context.req.method === 'POST') return context.json({ error: 'temporarily unavailable, please try again' }, 503);
-    return notice(context, 'away');
+    return showNotice(context, 'away');
   });
-  app.notFound((context) => notice(context, 'nowhere'));
+  app.notFound((context) => showNotice(context, 'nowhere'));
 
   app.get('/start', async (context) => {
     const query = new URL(context.req.url).searchParams;
     const advertiserId = parseAdvertiserId(query);
     const account = advertiserId && (await findAccount(deps, advertiserId));
-    if (!account) return notice(context, 'incomplete', 'Not usable: advertiser_id.');
+    if (!account) return showNotice(context, 'incomplete', 'Not usable: advertiser_id.');
     const request = parseStart(query, advertiserId, account.returnUrls);
-    if ('wrong' in request) return notice(context, 'incomplete', `Not usable: ${request.wrong.join(', ')}.`);
+    if ('wrong' in request) return showNotice(context, 'incomplete', `Not usable: ${request.wrong.join(', ')}.`);
     const binding = cookie.ensure(context);
     return context.redirect(await beginPrefill(deps, account, { request, binding }), 303);
   });
@@ -91,7 +87,7 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
     return context.redirect(returnUrl ?? new URL('stopped', redirectUri).href, 303);
   });
 
-  app.get('/stopped', (context) => notice(context, 'stopped'));
+  app.get('/stopped', (context) => showNotice(context, 'stopped'));
 
   app.post(
     '/redeem',
@@ -123,7 +119,7 @@ export function createPrefillRoutes(options: PrefillRoutesOptions): Hono<Env> {
   app.get('/resume/:token', async (context) => {
     const key = parseResumeToken(context.req.param('token'), sessionSecret(), now());
     const resume = key && (await openResume(deps, key, context.req.raw.signal));
-    if (!resume) return notice(context, 'stopped');
+    if (!resume) return showNotice(context, 'stopped');
     context.header('Content-Type', 'application/octet-stream');
     context.header('Content-Disposition', toContentDisposition(resume.fileName));
     context.header('Content-Length', String(resume.sizeBytes));
@@ -162,3 +158,64 @@ function createBindingCookie(isSecure: boolean) {
     },
   };
 }
+
+/** The pages that a candidate sees when a prefill cannot continue. They repeat nothing from the request but names of parameters. */
+const notices = {
+  stopped: {
+    status: 410,
+    title: 'This step is already over',
+    text: 'It was finished before, took longer than ten minutes, or began in another browser. Nothing was lost: please go back to the application form and start again from there.',
+  },
+  incomplete: {
+    status: 400,
+    title: 'This link is not complete',
+    text: 'Please go back to the application form and try again. You can always fill it in by hand.',
+  },
+  nowhere: {
+    status: 404,
+    title: 'There is nothing here',
+    text: 'Please go back to the application form and start again from there.',
+  },
+  busy: {
+    status: 429,
+    title: 'One moment, please',
+    text: 'There were many requests from your network. Please wait a minute and try again.',
+  },
+  away: {
+    status: 503,
+    title: 'This does not work right now',
+    text: 'Please go back to the application form and try again in a few minutes, or fill it in by hand.',
+  },
+} as const;
+
+/** Shows it with its HTTP status. `detail` is for the developers of the careers site. */
+function showNotice(context: Context, notice: keyof typeof notices, detail = '') {
+  const { status, title, text } = notices[notice];
+  const nonce = context.get('secureHeadersNonce') ?? '';
+  const page = html`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="robots" content="noindex">
+<title>${title}</title>
+<style nonce="${nonce}">${raw(style)}</style>
+</head>
+<body>
+<main>
+<h1>${title}</h1>
+<p>${text}</p>
+${detail === '' ? '' : html`<p class="detail">${detail}</p>`}
+</main>
+</body>
+</html>`;
+  return context.html(page, status);
+}
+
+const style = `
+:root { color-scheme: light dark; }
+body { font: 17px/1.6 system-ui, sans-serif; display: grid; place-items: center; min-height: 90vh; margin: 0; }
+main { max-width: 30rem; padding: 2rem; }
+h1 { font-size: 1.5rem; line-height: 1.3; }
+.detail { color: GrayText; font-size: .85rem; }
+`;
