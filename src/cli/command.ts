@@ -49,7 +49,8 @@ export interface Definition<G = never> {
   readonly name: string;
   readonly summary: string;
   readonly examples: readonly (readonly [line: string, does: string])[];
-  readonly args?: readonly (readonly [name: string, about: string])[];
+  /** By name: `<id>`, or `[id]` where it may be left out. */
+  readonly args?: Readonly<Record<string, string>>;
   readonly options?: Options;
   /** What the help says after the examples. */
   readonly after?: string;
@@ -75,7 +76,7 @@ export function createProgram(
     .description('Brings every job application from the source into Postgres, and proves that none is missing.')
     .version(version)
     .addHelpText('after', lastLine);
-  for (const { name, summary, examples, args = [], options = {}, after, run } of definitions) {
+  for (const { name, summary, examples, args = {}, options = {}, after, run } of definitions) {
     const built = new Command(name)
       .description(summary)
       .addHelpText('after', `\n${toExamples(examples)}${after === undefined ? '' : `\n\n${after}`}`)
@@ -83,7 +84,7 @@ export function createProgram(
         const [chosen, ...texts] = [given.at(-2), ...given.slice(0, -2)] as [never, ...string[]];
         finish(await run(context, chosen, ...texts));
       });
-    for (const [argument, about] of args) built.argument(argument, about);
+    for (const [argument, about] of Object.entries(args)) built.argument(argument, about);
     for (const [key, one] of Object.entries<Option>({ json: flag('print JSON'), ...options })) {
       built.addOption(toOption(key, one));
       // Not as the default of the option, which the help would show.

@@ -34,10 +34,7 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
       if (parsed === null) continue;
       const { host, mode, root } = parsed;
       if (mode === 'verify-ca' && (root === null || root === 'system')) {
-        report(
-          name,
-          'has sslmode=verify-ca without a root certificate of yours: add sslrootcert, or use sslmode=verify-full',
-        );
+        report(name, 'has sslmode=verify-ca and no root certificate of yours: add sslrootcert, or use verify-full');
       }
       if (mode === 'require' && root === 'system') {
         report(name, 'is checked by what the system trusts, which proves the server only with sslmode=verify-full');

@@ -21,7 +21,7 @@ function sync(run: Run) {
     name: 'sync',
     summary: 'one complete sync',
     examples: [['intake sync --recheck', 'reads everything again']],
-    args: [['[name]', 'an account']],
+    args: { '[name]': 'an account' },
     options: { recheck: flag('read everything again') },
     run,
   });

@@ -53,7 +53,7 @@ export const acceptUnreadable = command({
     ['intake accept-unreadable 120045', 'show why it cannot be read, and since when'],
     ['intake accept-unreadable 120045 --yes', 'accept it; the next recheck can be proven again'],
   ],
-  args: [['<id>', 'the id that cannot be read']],
+  args: { '<id>': 'the id that cannot be read' },
   options,
   run: (context, given, id = '') => accept(context, given, toId(id)),
 });

@@ -15,12 +15,7 @@ export const verify = command({
     ['intake verify --collect', 'also delete unreferenced objects, even if they are more than 2 %'],
   ],
   options: {
-    sample: preset(
-      '<percent>',
-      'percentage of the bytes to read, beginning with those read longest ago',
-      0.01,
-      toShare,
-    ),
+    sample: preset('<percent>', 'percentage of the bytes to read, those read longest ago', 0.01, toShare),
     full: flag('read the bytes of every file, and count all rows again'),
     collect: flag('delete unreferenced objects that are older than a day, without the safety limit'),
     advertiser,
@@ -38,9 +33,8 @@ export const verify = command({
     const onStep = (sum: VerifySummary) => progress.update(sum.blobs, null, formatBytes(sum.readBytes));
     const parallel = config.blobs.SOURCE_CONCURRENCY;
     const request = { advertisers, amount: { share }, mayDeleteManyOrphans: collect, parallel, signal };
-    const summary = await compare({ store, blobs, crashPoint, onStep }, request).finally(() =>
-      progress[Symbol.dispose](),
-    );
+    const end = () => progress[Symbol.dispose]();
+    const summary = await compare({ store, blobs, crashPoint, onStep }, request).finally(end);
     const found = { ...summary, miscounted };
     const isDamaged = found.missing + found.damaged > 0;
     const { unrepaired, extra, lost } = found;
@@ -75,10 +69,7 @@ export const url = command({
   name: 'url',
   summary: 'print the address of a stored file: a URL signed for five minutes, or a path on disk',
   examples: [['intake url 120045 resume', 'the resume of an application']],
-  args: [
-    ['<application>', 'its id'],
-    ['<kind>', 'resume, coverLetter, selectionCriteria or screen'],
-  ],
+  args: { '<application>': 'its id', '<kind>': 'resume, coverLetter, selectionCriteria or screen' },
   options: { advertiser },
   async run(context, { advertiser: name }, application = '', kindText = '') {
     const [applicationId, kind] = [toId(application), toKind(kindText, 'The kind')];

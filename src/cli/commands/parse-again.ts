@@ -17,7 +17,7 @@ export const quarantine = command({
     ['intake quarantine list --show 5f0c2a', 'one whole element: personal data on your screen, recorded in the audit'],
     ['intake quarantine replay', 'after an upgrade: elements that can be parsed now become applications'],
   ],
-  args: [['<action>', 'list or replay']],
+  args: { '<action>': 'list or replay' },
   options: { show: option('<id>', 'for list: this element with its text', toElementId), advertiser },
   async run(context, { show, advertiser }, action = '') {
     if (action === 'list')
@@ -86,9 +86,7 @@ function toElementId(text: string): string {
 export const reparse = command({
   name: 'reparse',
   summary: 'parse stored screens again that this version has not parsed yet',
-  examples: [
-    ['intake reparse', 'after an upgrade, or when status reports unreadable screens'],
-  ],
+  examples: [['intake reparse', 'after an upgrade, or when status reports unreadable screens']],
   options: { all: flag('every stored screen'), advertiser },
   async run(context, { all, advertiser: name }) {
     const { parseScreens, screenParserVersion } = await import('../../source/parse/screen.ts');
@@ -97,11 +95,10 @@ export const reparse = command({
     const { store, blobs, advertisers } = app;
     const request = { advertisers, parserVersion: all ? null : screenParserVersion, signal: context.signal };
     const found = await parseAgain({ store, blobs, parseScreens }, request);
-    const missing = found.missing > 0 ? `, ${found.missing} not in the store: intake verify` : '';
-    context.terminal.result(
-      found,
-      () => `${formatCount(found.read, 'screen')} parsed again, ${found.unreadable} unreadable${missing}.`,
-    );
-    return found.unreadable + found.missing > 0 ? exitCodes.incomplete : exitCodes.done;
+    const { read, unreadable, missing } = found;
+    const lost = missing > 0 ? `, ${missing} not in the store: intake verify` : '';
+    const words = `${formatCount(read, 'screen')} parsed again, ${unreadable} unreadable${lost}.`;
+    context.terminal.result(found, () => words);
+    return unreadable + missing > 0 ? exitCodes.incomplete : exitCodes.done;
   },
 });

@@ -181,9 +181,7 @@ export const exportCommand = command({
     ['intake export 120045', 'the person of this application, into ./intake-export-120045'],
     ['intake export 120045 --to /secure/request-17', 'into a folder of your choice, which must not exist yet'],
   ],
-  args: [
-    ['<application>', 'one of their applications; others with the same jobseeker account and address are included'],
-  ],
+  args: { '<application>': 'one of theirs; others with the same jobseeker account and address are included' },
   options: { to: option('<folder>', 'the folder to create; readable by you only'), advertiser },
   async run(context, { to, advertiser: name }, application = '') {
     const { signal, terminal } = context;

@@ -72,10 +72,7 @@ export const webhook = command({
     ['intake webhook list', 'position, events waiting, lag and last answer of each endpoint'],
     ['intake webhook test ats', 'a signed ping; exits with 3 if the endpoint does not take it'],
   ],
-  args: [
-    ['<action>', 'list or test'],
-    ['[name]', 'for test: the endpoint'],
-  ],
+  args: { '<action>': 'list or test', '[name]': 'for test: the endpoint' },
   async run(context, _options, action = '', name?: string) {
     if (action === 'list' && name === undefined) return await list(context);
     if (action === 'test' && name !== undefined) return await ping(context, name);

@@ -15,12 +15,9 @@ export const status = command({
   summary: 'show advertisers, coverage, cursor, queue and problems',
   examples: [
     ['intake status', 'what is stored, how far the list was read, and what needs attention'],
-    [
-      'intake status --check',
-      'for cron jobs: exits with 8 when reading has stopped, or the proof is missing or too old',
-    ],
+    ['intake status --check', 'for cron jobs: exits with 8 when reading stopped, or the proof is missing or too old'],
   ],
-  options: { check: flag('exit with 8 when a problem is urgent'), watch: flag('redraw every two seconds until Ctrl-C') },
+  options: { check: flag('exit with 8 when a problem is urgent'), watch: flag('redraw it every two seconds') },
   async run({ env, signal, terminal }, { check, watch }) {
     const config = await loadCommandConfig(env, ['database', 'privacy', 'sync', 'extract']);
     const { loadAnyStatus, openAnyStore } = await import('../../app/database.ts');

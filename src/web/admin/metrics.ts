@@ -6,7 +6,7 @@ import type { AdvertiserStatus } from '../../domain/status/advertiser-status.ts'
 import { toUnusualSilence } from '../../domain/status/silence.ts';
 import { isHealthy, type Status } from '../../domain/status/status.ts';
 import { version } from '../../domain/version.ts';
-import { toWebhookLagMs, toWebhookState, type WebhookStatus } from '../../domain/webhook.ts';
+import { toWebhookLagMs, toWebhookState, type WebhookState, type WebhookStatus } from '../../domain/webhook.ts';
 import type { Pass } from '../../sync/worker/pass.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -36,9 +36,7 @@ export function createMetrics() {
     async render(status: Status): Promise<string> {
       return (await register.metrics()) + (await renderGauges(status));
     },
-    observeDelivered(): void {
-      delivered.inc();
-    },
+    observeDelivered: () => delivered.inc(),
     observePass({ pass, outcome, durationMs, kind, files: counted = {} }: Pass): void {
       passes.inc({ pass, outcome });
       durations.observe({ pass }, durationMs / 1_000);
@@ -92,10 +90,7 @@ const wholeGauges: Gauges<Status> = {
   intake_proof_limit_seconds: ['RECHECK_WITHIN.', ({ proofLimitMs }) => toSeconds(proofLimitMs)],
   intake_verify_limit_seconds: ['VERIFY_WITHIN.', ({ verifyWithinMs }) => toSeconds(verifyWithinMs)],
   intake_extract_limit_seconds: ['EXTRACT_WITHIN.', ({ extract }) => toSeconds(extract?.withinMs)],
-  intake_extract_timestamp_seconds: [
-    'When the last extract was published; 0 before the first one.',
-    ({ extract }) => extract && toSeconds(extract.publishedAt ?? 0),
-  ],
+  intake_extract_timestamp_seconds: ['When published.', ({ extract: one }) => one && toSeconds(one.publishedAt ?? 0)],
 };
 
 const advertiserGauges: Gauges<AdvertiserStatus> = {
@@ -122,11 +117,9 @@ const advertiserGauges: Gauges<AdvertiserStatus> = {
   intake_oldest_due_download_timestamp_seconds: ['Since when one is due.', ({ oldestDueAt }) => toSeconds(oldestDueAt)],
 };
 
+const isHalted = (state: WebhookState) => state === 'halted' || state === 'disabled';
 const webhookGauges: Gauges<WebhookStatus> = {
-  intake_webhook_halted: [
-    '1 while the endpoint takes no events: halted or disabled.',
-    (one, at) => Number(['halted', 'disabled'].includes(toWebhookState(one, at))),
-  ],
+  intake_webhook_halted: ['1 while halted or disabled.', (one, at) => Number(isHalted(toWebhookState(one, at)))],
   intake_webhook_events_waiting: ['Events that it has not taken yet, counted up to 10,000.', ({ behind }) => behind],
   intake_webhook_lag_seconds: ['How long the first has waited.', (one, at) => toSeconds(toWebhookLagMs(one, at))],
 };
