@@ -1,7 +1,6 @@
 // Composes the commands that read once: opens their resources, reads one advertiser after the other, then downloads the files of all of them.
-import { openSources } from './app/clients.ts';
+import { downloadFiles, openSources } from './app/clients.ts';
 import { openAnyStore, toOwner } from './app/database.ts';
-import { downloadFiles } from './app/files.ts';
 import { openBlobsOf } from './app/storage.ts';
 import type { Config } from './config.ts';
 import type { PassCrashPoint } from './domain/crash-point.ts';

@@ -22,14 +22,11 @@ export async function openBlobsOf(
   signal: AbortSignal,
   use: BlobsUse = 'own',
 ): Promise<BlobStore> {
-  const blobs = await openConfiguredBlobs(config);
-  try {
-    await checks[use]({ store, blobs }, signal);
-    return guardStore({ store, blobs }, { check: use === 'add' ? requireOwned : ensureOwned });
-  } catch (error) {
-    await blobs[Symbol.asyncDispose]();
-    throw error;
-  }
+  await using stack = new AsyncDisposableStack();
+  const blobs = stack.use(await openConfiguredBlobs(config));
+  await checks[use]({ store, blobs }, signal);
+  stack.move();
+  return guardStore({ store, blobs }, { check: use === 'add' ? requireOwned : ensureOwned });
 }
 
 /** Opens the configured blob store without checking that it belongs to this database; for health checks and for an adoption. */

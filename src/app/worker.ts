@@ -19,10 +19,9 @@ import { createWatchdog, type Ending, type Heartbeat, type WatchdogOptions } fro
 import { startWorker, type Worker } from '../sync/worker/worker.ts';
 import { createMetrics } from '../web/admin/metrics.ts';
 import { openAdmin } from '../web/admin/routes.ts';
-import { openSources, openWebhooks, totalTimeoutMs } from './clients.ts';
+import { downloadFiles, type FilesRequest, openSources, openWebhooks, totalTimeoutMs } from './clients.ts';
 import { loadStatus, openAnyStore, toOwner } from './database.ts';
 import { createExtractTask } from './extract.ts';
-import { downloadFiles, type FilesRequest } from './files.ts';
 import { createMaintenance } from './maintenance.ts';
 import { openBlobsOf } from './storage.ts';
 

@@ -17,19 +17,19 @@ export function renderStatus(status: Status): string {
     ({ advertiser, what, command, urgent }) =>
       `  ${urgent ? '!' : '-'} ${advertiser === null ? '' : `${advertiser}: `}${toPrintable(what)}\n    ${command}`,
   );
-  const advertisers = status.advertisers.map((one) => {
-    const table = new Table({ style: { head: [], border: [] } });
-    table.push(...toFacts(one, status).map(([name, fact]) => [name, toPrintable(fact)]));
-    return `\n${one.name}\n${table.toString()}`;
-  });
+  const advertisers = status.advertisers.map((one) => `\n${one.name}\n${renderTable([], toFacts(one, status))}`);
   const webhooks = status.webhooks.length === 0 ? [] : [`\nwebhooks\n${renderWebhooks(status.webhooks, status.at)}`];
   return [status.headline, ...problems, ...advertisers, ...webhooks].join('\n');
 }
 
 export function renderWebhooks(webhooks: readonly WebhookStatus[], now: Date): string {
   const rows = webhooks.map((one) => toWebhookWords(one, now));
-  const table = new Table({ head: Object.keys(rows[0] ?? {}), style: { head: [], border: [] } });
-  table.push(...rows.map((row) => Object.values(row).map(toPrintable)));
+  return renderTable(Object.keys(rows[0] ?? {}), rows.map((row) => Object.values(row)));
+}
+
+export function renderTable(head: string[], rows: readonly (readonly string[])[]): string {
+  const table = new Table({ head, style: { head: [], border: [] } });
+  table.push(...rows.map((row) => row.map(toPrintable)));
   return table.toString();
 }
 

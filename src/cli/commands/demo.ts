@@ -68,15 +68,14 @@ export const demo = command({
 
 async function showAds({ terminal }: Context, url: string): Promise<void> {
   const { loadBusiestAds } = await import('../../dev/demo/busiest-ads.ts');
-  const { default: Table } = await import('cli-table3');
+  const { renderTable } = await import('../render-status.ts');
   const ads = await loadBusiestAds(url);
   const head = ['job_reference', 'applications', 'job_seekers', 'last_application'];
-  const table = new Table({ head, style: { head: [], border: [] } });
-  for (const { job_reference, applications, job_seekers, last_application } of ads) {
+  const rows = ads.map(({ job_reference, applications, job_seekers, last_application }) => {
     const last = last_application?.toISOString().slice(0, 16) ?? '';
-    table.push([job_reference ?? '(none)', applications, job_seekers, last]);
-  }
-  terminal.result({ ads }, () => `\nThe busiest ads, from intake.applications:\n${table.toString()}`);
+    return [job_reference ?? '(none)', `${applications}`, `${job_seekers}`, last];
+  });
+  terminal.result({ ads }, () => `\nThe busiest ads, from intake.applications:\n${renderTable(head, rows)}`);
 }
 
 function toNextSteps(databaseUrl: string, once: boolean): string {
