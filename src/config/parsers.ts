@@ -141,23 +141,18 @@ function postgresUrl(refusal: string, isRead: (text: string) => boolean) {
 const severalHosts =
   'names several hosts; name one address that leads to the primary: the writer endpoint of the service, or a proxy in front';
 
-function findParameterProblem(parameters: URLSearchParams): string | null {
-  const names = [...parameters.keys()];
-  if (names.some((name) => /^ssl/i.test(name) && !sslParameters.includes(name))) {
+function findParameterProblem(given: URLSearchParams): string | null {
+  const names = [...given.keys()];
+  const port = given.get('port');
+  const isPort = port === null || (/^\d{1,5}$/.test(port) && Number(port) < 65_536);
+  const other = Object.entries(sslWords).find(([name, words]) => !words.includes(given.get(name) ?? words[0] ?? ''));
+  if (names.some((name) => /^ssl/i.test(name) && !sslParameters.includes(name)))
     return `has an unknown TLS parameter; known are ${sslParameters.join(', ')}`;
-  }
   if (new Set(names).size < names.length) return 'names a parameter twice';
-  for (const [name, words] of Object.entries(sslWords)) {
-    if (!words.includes(parameters.get(name) ?? words[0] ?? ''))
-      return `must have as ${name} one of ${words.join(', ')}`;
-  }
-  const port = parameters.get('port');
-  if (port !== null && !(/^\d{1,5}$/.test(port) && Number(port) < 65_536))
-    return 'must have a number up to 65535 as port';
-  if (parameters.has('sslcert') !== parameters.has('sslkey')) {
-    return 'names one of sslcert and sslkey, which belong together';
-  }
-  return null;
+  if (other) return `must have as ${other[0]} one of ${other[1].join(', ')}`;
+  if (!isPort) return 'must have a number up to 65535 as port';
+  const isWhole = given.has('sslcert') === given.has('sslkey');
+  return isWhole ? null : 'names one of sslcert and sslkey, which belong together';
 }
 
 /** The address of a web service, without credentials, query or trailing slash. */

@@ -39,7 +39,7 @@ export function formatAgo(at: Date, now: Date): string {
 }
 
 /** 2026-11-15 06:37:57 UTC. */
-export function formatMoment(at: number): string {
+export function formatMoment(at: Date | number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 

@@ -3,7 +3,7 @@
 
 import { html } from 'hono/html';
 import type { HtmlEscapedString } from 'hono/utils/html';
-import { formatAgo } from '../../domain/format.ts';
+import { formatAgo, formatMoment } from '../../domain/format.ts';
 import type { SweepResult } from '../../domain/status/advertiser-status.ts';
 import { version } from '../../domain/version.ts';
 
@@ -22,7 +22,7 @@ ${refreshSeconds === null ? '' : html`<meta http-equiv="refresh" content="${refr
 <link rel="icon" href="/icon.svg" type="image/svg+xml">
 </head>
 <body>
-<header><p class="brand"><a href="/">Intake</a></p><p class="aside">as of <time datetime="${at.toISOString()}">${toUtc(at)}</time></p></header>
+<header><p class="brand"><a href="/">Intake</a></p><p class="aside">as of <time datetime="${at.toISOString()}">${formatMoment(at)}</time></p></header>
 ${body}
 <footer><p>Version ${version}. All times are UTC.</p>
 <nav aria-label="For programs"><a href="/api/status">status as JSON</a> <a href="/metrics">metrics</a> <a href="/readyz">readiness</a> <a href="/livez">liveness</a></nav></footer>
@@ -76,10 +76,5 @@ export function renderResult({ word, mood, note }: SweepResult): Html {
 /** How long ago, with the exact time as a tooltip. */
 export function renderAgo(at: Date | null, now: Date, never = 'never'): Html {
   if (at === null) return html`${never}`;
-  return html`<time datetime="${at.toISOString()}" title="${toUtc(at)}">${formatAgo(at, now)}</time>`;
-}
-
-/** 2026-11-15 03:40 UTC. */
-export function toUtc(at: Date): string {
-  return `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+  return html`<time datetime="${at.toISOString()}" title="${formatMoment(at)}">${formatAgo(at, now)}</time>`;
 }

@@ -4,8 +4,8 @@
 import { html } from 'hono/html';
 import type { Covered } from '../../domain/coverage/position.ts';
 import { type CurrentProof, type Explanation, explain, type Verdict } from '../../domain/evidence/explain.ts';
-import { formatCount } from '../../domain/format.ts';
-import { type Html, renderDocument, renderHeadline, renderResult, renderTable, toUtc } from './page.ts';
+import { formatCount, formatMoment } from '../../domain/format.ts';
+import { type Html, renderDocument, renderHeadline, renderResult, renderTable } from './page.ts';
 
 export function renderProofPage(advertiser: string, proof: CurrentProof, at: Date): Html {
   const explanation = explain(null, proof);
@@ -34,7 +34,7 @@ function renderVerdict(
   { certificates }: Explanation,
 ): Html {
   const through = certificates.map((one) => one.completeThrough.getTime());
-  const until = through.length === 0 ? '' : ` submitted before ${toUtc(new Date(Math.min(...through)))}`;
+  const until = through.length === 0 ? '' : ` submitted before ${formatMoment(Math.min(...through))}`;
   const open = openRanges > 0 ? `: ${formatCount(openRanges, 'id range is', 'id ranges are')} not covered` : '';
   const stored = `Every application of ${advertiser}${until} is stored`;
   const sentence = {
@@ -56,8 +56,8 @@ function renderCertificates({ certificates }: Explanation): Html {
     rows: certificates.map((one) => [
       toText(one),
       renderResult({ word: one.certificate, mood: moods[one.certificate].name, note: one.reason }),
-      toUtc(one.startedAt),
-      toUtc(one.completeThrough),
+      formatMoment(one.startedAt),
+      formatMoment(one.completeThrough),
       ...[one.questions, one.witnesses, one.audits].map((count) => formatCount(count)),
       one.evidence === null ? 'not recorded' : html`<code class="hash">${one.evidence}</code>`,
     ]),

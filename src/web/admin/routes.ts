@@ -44,14 +44,8 @@ const cachedMs = 2_000;
 const readinessMs = 5_000;
 
 /** Starts listening. Disposing ends open requests at once: they must not delay the shutdown of a worker. */
-export async function openAdmin(options: AdminOptions): Promise<HttpServer> {
-  const { host, port } = options;
-  const { fetch } = createAdmin(options);
-  return await openServer({ host, port, fetch, setting: 'ADMIN_PORT', closingMs: 0 });
-}
-
-function createAdmin(deps: AdminOptions): Hono {
-  const { store, metrics, login } = deps;
+export async function openAdmin(deps: AdminOptions): Promise<HttpServer> {
+  const { host, port, store, metrics, login } = deps;
   const loadStatus = createCache<Status, void>(deps.loadStatus);
   const loadHistory = createCache<History, void>(() => store.reports.loadHistory(new Date()));
   const loadProof = createCache(store.evidence.loadCurrentProof);
@@ -75,7 +69,7 @@ function createAdmin(deps: AdminOptions): Hono {
   const app = new Hono();
   // This port speaks http; only a proxy in front of it can promise https.
   app.use(createHeaders({ styleSrc: ["'self'"], imgSrc: ["'self'"] }, false));
-  if (login === null) app.use(onlyHosts(['localhost', '127.0.0.1', '[::1]', deps.host]));
+  if (login === null) app.use(onlyHosts(['localhost', '127.0.0.1', '[::1]', host]));
   // Hono's default writes the error to the console, with any value that the error quotes.
   app.onError((error, context) => {
     if (error instanceof HTTPException) return error.getResponse();
@@ -115,7 +109,7 @@ function createAdmin(deps: AdminOptions): Hono {
   });
   app.get('/status.css', (context) => context.body(style, 200, { 'Content-Type': 'text/css; charset=utf-8' }));
   app.get('/icon.svg', (context) => context.body(icon, 200, { 'Content-Type': 'image/svg+xml' }));
-  return app;
+  return await openServer({ host, port, fetch: app.fetch, setting: 'ADMIN_PORT', closingMs: 0 });
 }
 
 const style = readFileSync(new URL('./status.css', import.meta.url), 'utf8');

@@ -2,7 +2,7 @@
 // scripts. Shows counts, configured names and times, never a person; hono's html escapes inserted values.
 
 import { html } from 'hono/html';
-import { formatCount, formatSpan } from '../../domain/format.ts';
+import { formatCount, formatMoment, formatSpan } from '../../domain/format.ts';
 import {
   type AdvertiserStatus,
   type CoverageStatus,
@@ -21,7 +21,6 @@ import {
   renderHeadline,
   renderResult,
   renderTable,
-  toUtc,
 } from './page.ts';
 
 export function renderStatusPage(status: Status, history: History, refreshSeconds: number | null): Html {
@@ -39,7 +38,7 @@ ${renderSweeps(history, status.at)}
 
 /** Shown while the status cannot be loaded. `reason`: why the database does not answer. */
 export function renderUnknownPage(reason: string | null, since: Date | null): Html {
-  const why = reason && html`<p>${reason}${since && ` Since ${toUtc(since)}.`}</p>`;
+  const why = reason && html`<p>${reason}${since && ` Since ${formatMoment(since)}.`}</p>`;
   const what = 'The worker waits and continues by itself once the database is back. To see what is wrong, run:';
   const body = html`<main>
 ${renderHeadline({ name: 'bad', sign: '!', word: 'Unknown' }, 'The database does not answer, so the status is unknown.', why)}
@@ -172,10 +171,10 @@ function renderFigure(
 ${bars.map(({ startAt, value, text }, nth) => {
   if (value === 0) return '';
   const height = Math.ceil((100 * value) / highest);
-  return html`<rect x="${nth + 0.1}" y="${100 - height}" width="0.8" height="${height}"><title>${toUtc(startAt)}: ${text}</title></rect>`;
+  return html`<rect x="${nth + 0.1}" y="${100 - height}" width="0.8" height="${height}"><title>${formatMoment(startAt)}: ${text}</title></rect>`;
 })}
 </svg>
-<p class="titled aside"><span>${bars[0] && toUtc(bars[0].startAt)}</span><span>now</span></p>
+<p class="titled aside"><span>${bars[0] && formatMoment(bars[0].startAt)}</span><span>now</span></p>
 </figure>
 `;
 }
