@@ -18,7 +18,7 @@ export type Config<N extends Need = Need> = ReturnType<typeof toBase> & {
   readonly openEmbedded?: (() => ReturnType<OpenEmbedded>) | undefined;
 } & { readonly [P in N]: ReturnType<(typeof load)[P]> };
 
-/** Starts or joins the Postgres of the checkout, or of its demo, for `DATABASE_URL=embedded`. */
+/** Starts or joins the Postgres of the checkout, or of its demo. The CLI passes it in: no other code of production imports src/dev. */
 export type OpenEmbedded = (demo: boolean) => Promise<{ readonly url: string } & AsyncDisposable>;
 
 interface ConfigRequest<N extends Need> {
@@ -26,7 +26,6 @@ interface ConfigRequest<N extends Need> {
   readonly stateDir?: string;
   /** True for the demo, whose database, files and key are its own. */
   readonly demo?: boolean;
-  /** Passed in by the CLI, for the code that opens the database: production code must not import src/dev. */
   readonly openEmbedded?: OpenEmbedded;
 }
 

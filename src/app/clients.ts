@@ -79,6 +79,7 @@ export function openWebhooks(config: Config<'webhooks'>, stack: AsyncDisposableS
   return config.webhooks.endpoints.map((endpoint) => ({ ...endpoint, ...stack.use(openWebhook(endpoint, config)) }));
 }
 
+/** What a download run reports, and what is carried over to the next run. */
 export interface FilesRequest
   extends Pick<DownloadRunDeps, 'memory' | 'onBytes' | 'onUnreachable' | 'onWait' | 'crashPoint'> {
   readonly retryForMs: number;

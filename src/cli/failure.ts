@@ -125,10 +125,7 @@ const kinds: Record<TroubleKind, readonly [code: ExitCode, next: string]> = {
   throttled: [exitCodes.temporary, 'Run the same command again later, or lower SOURCE_RATE.'],
   refused: [exitCodes.refused, 'Check SOURCE_CREDENTIAL, and that it belongs to SOURCE_URL.'],
   missing: [exitCodes.usage, 'Check SOURCE_URL: the address without /v1.'],
-  malformed: [
-    exitCodes.temporary,
-    'Check SOURCE_URL. If it is right, try later: the answer did not come from the API.',
-  ],
+  malformed: [exitCodes.temporary, 'Check SOURCE_URL. If it is right, try later: the API itself did not answer.'],
   mismatch: [exitCodes.refused, 'Check that SOURCE_CREDENTIAL belongs to the configured advertiser.'],
   local: [exitCodes.temporary, 'Check the database, the disk and the storage, then run the same command again.'],
 };

@@ -79,17 +79,16 @@ async function showAds({ terminal }: Context, url: string): Promise<void> {
 }
 
 function toNextSteps(databaseUrl: string, once: boolean): string {
-  const [lead, ...more] = once
-    ? ['`npm run demo` keeps a worker running. These show what was stored, and work beside it:']
-    : [
-        'The demo keeps running: people keep applying, and a worker polls every five seconds. Ctrl-C stops it.\nTry these in another terminal; they need no settings:',
-        '  npm run intake -- sync --recheck',
-        '  npm run intake -- verify --full',
-        '  npm run intake -- webhook list',
-        // Not with --once: the server stops with that demo, and the next one may use another port.
-        `  psql '${databaseUrl}' -c 'SELECT * FROM intake.events ORDER BY event_id DESC LIMIT 10'`,
-      ];
-  return ['', lead, '  npm run intake -- status', '  npm run intake -- prove', ...more, ''].join('\n');
+  const run = '  npm run intake --';
+  const common = [`${run} status`, `${run} prove`];
+  const ended = '`npm run demo` keeps a worker running. These show what was stored, and work beside it:';
+  if (once) return ['', ended, ...common, ''].join('\n');
+  return [
+    '\nThe demo keeps running: people keep applying, and a worker polls every five seconds. Ctrl-C stops it.',
+    'Try these in another terminal; they need no settings:',
+    ...[...common, `${run} sync --recheck`, `${run} verify --full`, `${run} webhook list`],
+    `  psql '${databaseUrl}' -c 'SELECT * FROM intake.events ORDER BY event_id DESC LIMIT 10'\n`,
+  ].join('\n');
 }
 
 async function keepLive({ signal, terminal }: Context, config: WorkerConfig, toSize: () => number): Promise<ExitCode> {

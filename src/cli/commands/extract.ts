@@ -67,8 +67,7 @@ export const compare = command({
   summary: 'find the applications in which a copy elsewhere differs, by fingerprints of ranges of ids',
   examples: [
     ['intake compare --sql duckdb', 'print the statement that computes the fingerprints of a copy'],
-    ['intake compare --with copy.csv', 'compare its result with Intake'],
-    ['intake compare --with copy.csv --sql duckdb', 'the same, and print the statement for the ranges that differ'],
+    ['intake compare --with copy.csv --sql duckdb', 'compare its result, and print one for the ranges that differ'],
     ['intake compare --sql postgres --table ats.applications', 'a statement for a table in Postgres'],
   ],
   options: {

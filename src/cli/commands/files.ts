@@ -12,12 +12,11 @@ export const verify = command({
   examples: [
     ['intake verify', 'every row and object, and the 1 % of the bytes that was read longest ago'],
     ['intake verify --full', 'the bytes of every file, and the counts of the status'],
-    ['intake verify --collect', 'also delete unreferenced objects, even if they are more than 2 %'],
   ],
   options: {
     sample: preset('<percent>', 'percentage of the bytes to read, those read longest ago', 0.01, toShare),
     full: flag('read the bytes of every file, and count all rows again'),
-    collect: flag('delete unreferenced objects that are older than a day, without the safety limit'),
+    collect: flag('delete unreferenced objects that are older than a day, even if they are more than 2 %'),
     advertiser,
   },
   after: 'Exits with 3 while a file is missing or damaged, and when an object without a row is found.',

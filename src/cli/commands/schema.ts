@@ -11,8 +11,6 @@ export const migrate = command({
   summary: 'bring the database schema up to date',
   examples: [
     ['intake migrate', 'apply missing migrations; does nothing when the schema is up to date'],
-    ['intake migrate --print', 'show the SQL of the missing migrations and change nothing'],
-    ['intake migrate --dry-run', 'run them and roll them back'],
     ['intake migrate --finish', 'end an upgrade: drop what only older versions needed; they cannot run any more'],
   ],
   options: {
@@ -63,11 +61,10 @@ export const grants = command({
   summary: 'print (or apply) the SQL for the roles: owner, worker, analyst, analyst_personal, web',
   examples: [
     ['intake grants > roles.sql', 'for a DBA to read and run'],
-    ['intake grants --apply', 'run it now, as the role in DATABASE_URL'],
     ['intake grants --prefix ats_intake', 'other names, where two Intakes share a server'],
   ],
   options: {
-    apply: flag('run the SQL instead of printing it'),
+    apply: flag('run the SQL, as the role in DATABASE_URL, instead of printing it'),
     prefix: preset('<name>', 'prefix of the role names', 'intake'),
   },
   async run({ env, terminal }, { apply, prefix }) {
