@@ -157,12 +157,10 @@ function isWhole<V extends object>(values: V): values is { [N in keyof V]: NonNu
 }
 
 function loadOwnKey({ production, home, report }: ConfigDraft): Secret {
-  if (!production) {
-    try {
-      return loadLocalPrivacyKey(home);
-    } catch (error) {
-      report('PRIVACY_KEY', `is not set, and ${home}/privacy-key ${explainUnreadable(error)}`);
-    }
+  try {
+    if (!production) return loadLocalPrivacyKey(home);
+  } catch (error) {
+    report('PRIVACY_KEY', `is not set, and ${home}/privacy-key ${explainUnreadable(error)}`);
   }
   return new Secret('');
 }

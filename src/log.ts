@@ -52,10 +52,6 @@ function toScalar(value: unknown): unknown {
 }
 
 async function createPretty(): Promise<DestinationStream | undefined> {
-  try {
-    const { default: pretty } = await import('pino-pretty');
-    return pretty({ destination: 2, sync: true, ignore: 'pid,hostname' });
-  } catch {
-    return undefined;
-  }
+  const loaded = await import('pino-pretty').catch(() => undefined);
+  return loaded?.default({ destination: 2, sync: true, ignore: 'pid,hostname' });
 }

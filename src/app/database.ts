@@ -43,17 +43,15 @@ export async function openAnyStore(
   role: string,
   options: Pick<StoreOptions, 'crashPoint' | 'statementTimeoutMs'> = {},
 ): Promise<Store> {
-  const place = await openPlace(config);
+  const stack = new AsyncDisposableStack();
+  const place = stack.use(await openPlace(config));
   const privacyKey = Buffer.from(config.privacy.PRIVACY_KEY.reveal(), 'utf8');
   const leaseMs = config.sync?.LEASE;
   // Shorter than the lease, so that a process suspended inside a transaction does not block the next holder of its lane.
   const idle = leaseMs === undefined ? {} : { idleInTransactionMs: Math.min(20_000, (leaseMs * 2) / 3) };
-  const store = openStore({ ...options, ...idle, url: place.url, directUrl: place.directUrl, role, privacyKey });
-  const end = async () => {
-    await store[Symbol.asyncDispose]();
-    await place[Symbol.asyncDispose]();
-  };
-  return { ...store, [Symbol.asyncDispose]: end };
+  const { url, directUrl } = place;
+  const store = stack.use(openStore({ ...options, ...idle, url, directUrl, role, privacyKey }));
+  return { ...store, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
 /** Opens the store. Throws if the schema is not this version's, and does not change it. */

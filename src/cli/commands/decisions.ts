@@ -2,7 +2,6 @@
 // `intake unhalt` (the cause of a halt is gone) and `intake adopt-store` (this database owns the files). Where it takes --yes, a command
 // without it only shows what it would do.
 import { formatCount, formatIds } from '../../domain/format.ts';
-import type { Undecided } from '../../store/privacy/decisions.ts';
 import { advertiser, type Context, command, flag, type Given, toId } from '../command.ts';
 import { exitCodes } from '../failure.ts';
 import { loadCommandConfig, openKnown } from '../open.ts';
@@ -14,12 +13,11 @@ async function accept(context: Context, { yes, advertiser: name }: Given<typeof 
   await using app = await openKnown(context, 'accept', name);
   const { decisions } = app.store;
   const decision = { what: id === null ? 'deletions' : 'unreadable', by: app.by } as const;
-  const decided: (Undecided & { readonly name: string; readonly accepted: number })[] = [];
-  for (const { name, advertiserId } of app.accounts) {
+  const decided = await Array.fromAsync(app.accounts, async ({ name, advertiserId }) => {
     const found = await decisions.loadUndecided(advertiserId, id);
     const accepted = yes && found.ids.length > 0 ? await decisions.decide(advertiserId, decision, found.ids) : 0;
-    decided.push({ name, ...found, accepted });
-  }
+    return { name, ...found, accepted };
+  });
   const isOpen = !yes && decided.some(({ ids }) => ids.length > 0);
   const none = id === null ? 'no application is gone at the source' : `id ${id} is not known to be unreadable`;
   context.terminal.result({ accepted: yes, advertisers: decided }, () => [

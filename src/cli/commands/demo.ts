@@ -82,6 +82,7 @@ function toNextSteps(databaseUrl: string, once: boolean): string {
   const run = '  npm run intake --';
   const common = [`${run} status`, `${run} prove`];
   const ended = '`npm run demo` keeps a worker running. These show what was stored, and work beside it:';
+  // The server stops with this demo, and the next one may use another port: no psql.
   if (once) return ['', ended, ...common, ''].join('\n');
   return [
     '\nThe demo keeps running: people keep applying, and a worker polls every five seconds. Ctrl-C stops it.',

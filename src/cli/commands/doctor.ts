@@ -15,8 +15,7 @@ export const doctor = command({
   async run({ env, signal, terminal }, { advertiser }) {
     const needs = ['database', 'source', 'sync', 'privacy', 'blobs', 'admin', 'prefill', 'webhooks'] as const;
     const config = await loadCommandConfig(env, needs, advertiser);
-    const configuration = { check: 'configuration', ok: true, detail: config.warnings.join(' ') || 'complete' };
-    const findings: Finding[] = [configuration, ...(await runChecks(config, signal))];
+    const findings = await runChecks(config, signal);
     terminal.result({ findings: findings.map(({ trouble: _, ...finding }) => finding) }, () =>
       findings.flatMap(({ check, ok, detail, trouble }) => [
         `${ok ? 'ok  ' : 'bad '} ${check}: ${toPrintable(detail)}`,
@@ -41,7 +40,8 @@ async function runChecks(
   const { openConfiguredBlobs } = await import('../../app/storage.ts');
   const checks = await import('../../sync/worker/health-checks.ts');
   await using stack = new AsyncDisposableStack();
-  const findings: Finding[] = [];
+  const detail = config.warnings.join(' ') || 'complete';
+  const findings: Finding[] = [{ check: 'configuration', ok: true, detail }];
   /** Null where the database is empty or unavailable: storage and source are checked all the same. */
   let store: Store | null = null;
   try {

@@ -62,15 +62,14 @@ async function replayAll(context: Context, advertiser: string | undefined) {
   const { requireKey } = await import('../../sync/privacy/erase.ts');
   const { replay } = await import('../../sync/read/replay-quarantine.ts');
   await requireKey(app.store);
-  const advertisers = [];
-  for (const account of app.accounts) {
+  const advertisers = await Array.fromAsync(app.accounts, async (account) => {
     const { name, advertiserId } = account;
     const held = { owner: toOwner('quarantine'), leaseMs: app.config.sync.LEASE, signal };
     const summary = await replay({ store: app.store, source }, { ...account, ...held });
-    advertisers.push({ name, ...summary });
     const facts = { replayed: summary.read, added: summary.added };
     if (summary.read > 0) await app.audit({ ...audited, advertiserId, facts });
-  }
+    return { name, ...summary };
+  });
   const lines = advertisers.map(({ name, read, added, unusable }) => {
     return `${name}: ${read} parsed, ${added} of them new applications; ${unusable} still unusable.`;
   });

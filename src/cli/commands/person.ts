@@ -73,11 +73,10 @@ export const erase = command({
     }
     await using app = await openKnown(context, 'erase', advertiser);
     const sought = person ?? toOutdated(app.config.privacy.RETENTION);
-    const advertisers = [];
-    for (const advertiserId of await loadHolders(app, advertiser)) {
+    const advertisers = await Array.fromAsync(await loadHolders(app, advertiser), async (advertiserId) => {
       const { applicationIds, counts } = await app.store.privacy.findPerson(advertiserId, sought);
-      advertisers.push({ advertiserId, applicationIds, counts });
-    }
+      return { advertiserId, applicationIds, counts };
+    });
     const end = dryRun ? 'Nothing was erased.' : 'Nothing was erased. Repeat with --yes to erase; it cannot be undone.';
     terminal.result({ erased: false, advertisers }, () => [
       ...advertisers.flatMap(({ advertiserId, applicationIds: ids, counts }) => [
@@ -136,11 +135,10 @@ async function eraseAll(context: Context, person: Sought | null, future: boolean
   }
   // An address is the same person at every advertiser; an id must match at one only. If nobody matches, each has a receipt that says so.
   const fitting = sought.by === 'address' ? [] : await findHolder(app, advertisers, sought);
-  const receipts: ErasureJob[] = [];
-  for (const advertiserId of fitting.length === 0 ? advertisers : fitting) {
-    receipts.push(...(await erasePerson(deps, { advertiserId, sought, future, by, signal })));
-  }
-  return receipts;
+  const receipts = await Array.fromAsync(fitting.length === 0 ? advertisers : fitting, (advertiserId) =>
+    erasePerson(deps, { advertiserId, sought, future, by, signal }),
+  );
+  return receipts.flat();
 }
 
 /** A line for each receipt that erased something, or one line if none did. --json shows all. */

@@ -44,10 +44,9 @@ export const prove = command({
     for (const one of config.accounts) accounts.push(await store.advertisers.lookUp(one.name, one.advertiserId));
     if (!isExport) {
       const at = until === undefined ? null : new Date(Number(until) * 1_000);
-      const advertisers: Explained[] = [];
-      for (const { name, advertiserId } of accounts) {
-        advertisers.push({ name, advertiserId, ...explain(at, await store.evidence.loadCurrentProof(advertiserId)) });
-      }
+      const advertisers = await Array.fromAsync(accounts, async ({ name, advertiserId }) => {
+        return { name, advertiserId, ...explain(at, await store.evidence.loadCurrentProof(advertiserId)) };
+      });
       terminal.result({ advertisers }, () => advertisers.flatMap(render));
       const isWell = advertisers.every(({ complete, risk }) => complete && risk !== 'doubt');
       return isWell ? exitCodes.done : exitCodes.incomplete;
@@ -154,9 +153,7 @@ function renderCheck({ verdict, risk, supported, sweeps, certificates, findings 
   ];
 }
 
-type Explained = Explanation & { readonly name: string; readonly advertiserId: bigint | null };
-
-function render({ name, at, complete, certificates, openRanges, ...proof }: Explained) {
+function render({ name, at, complete, certificates, openRanges, ...proof }: Explanation & { name: string }) {
   const moment = at === null ? '' : ` through ${at.toISOString()}`;
   return [
     `${name}: ${complete ? `complete${moment}, ${proof.certificate}` : `not known to be complete${moment}`}`,

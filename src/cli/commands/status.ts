@@ -6,7 +6,6 @@ import { command, flag } from '../command.ts';
 import { exitCodes } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
 
-const betweenLooksMs = 2_000;
 /** Moves the cursor to the upper left and clears the screen: redraws in place and keeps the scrollback. */
 const clear = '\u001b[H\u001b[2J';
 
@@ -33,7 +32,7 @@ export const status = command({
         if (!watch || !isTemporary(error)) throw error;
         terminal.note(error.message);
       }
-      await sleep(betweenLooksMs, undefined, { signal }).catch(() => {});
+      await sleep(2_000, undefined, { signal }).catch(() => {});
       if (signal.aborted) return exitCodes.done;
     }
   },
