@@ -90,7 +90,7 @@ export function loadWebhooks(values: Values<'webhooks'>, draft: ConfigDraft) {
   return { allowPrivate, accounts: list.map(({ account }) => account.name), endpoints };
 }
 
-function reportList({ accountsFile, report }: ConfigDraft, problem: string) {
+function reportList({ accountsFile, report }: ConfigDraft, problem: string): undefined {
   report('ADVERTISERS_FILE', `${accountsFile}: ${problem}`);
 }
 
@@ -199,21 +199,17 @@ function loadOne<N extends string>(
   draft: ConfigDraft,
 ): Secret | undefined {
   const { [name]: text, [`${name}File` as const]: from } = given;
-  if ((text === undefined) === (from === undefined)) {
-    reportList(draft, `${at} needs either ${name} or ${name}File`);
-    return undefined;
-  }
+  if ((text === undefined) === (from === undefined))
+    return reportList(draft, `${at} needs either ${name} or ${name}File`);
   const file = from === undefined ? null : resolve(dirname(draft.accountsFile), from);
   const place = file === null ? `${at}.${name}` : `${at}.${name}File ${file}`;
   try {
     const secret = file === null ? new Secret(text ?? '') : loadSecret(file);
     const { error } = form.safeParse(secret.reveal());
-    if (error === undefined) return secret;
-    reportList(draft, `${place} ${error.issues[0]?.message}`);
+    return error ? reportList(draft, `${place} ${error.issues[0]?.message}`) : secret;
   } catch (error) {
-    reportList(draft, `${place} ${explainUnreadable(error)}`);
+    return reportList(draft, `${place} ${explainUnreadable(error)}`);
   }
-  return undefined;
 }
 
 function toPlace(path: readonly PropertyKey[]): string {

@@ -17,7 +17,6 @@ export function createMetrics() {
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name, help, labelNames, registers });
   collectDefaultMetrics({ register });
-  for (const name of misnamed) register.removeSingleMetric(name);
   const passes = counter('intake_passes_total', 'Passes that ended, by kind and outcome.', 'pass', 'outcome');
   const troubles = counter('intake_troubles_total', 'Passes that failed, by the kind of trouble.', 'kind');
   const files = counter('intake_files_total', 'Files by outcome; failed ones are tried again.', 'outcome');
@@ -45,9 +44,6 @@ export function createMetrics() {
     },
   };
 }
-
-/** Gauges that prom-client names like counters. promtool rejects the names, and no alert rule needs them. */
-const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 type Gauges<T> = Readonly<Record<string, readonly [help: string, value: (one: T, at: Date) => number | null]>>;
 
