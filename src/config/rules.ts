@@ -26,27 +26,22 @@ export const rules: { [S in Section]?: (values: Partly<S>, draft: ConfigDraft) =
   database({ DATABASE_URL, DATABASE_DIRECT_URL }, draft) {
     const { env, production, report, warn } = draft;
     reportRemoved(removed.database, draft);
-    if (production && DATABASE_URL?.reveal() === 'embedded') {
+    if (production && DATABASE_URL?.reveal() === 'embedded')
       report('DATABASE_URL', 'is embedded, which is for development only: production needs a real database');
-    }
     for (const [name, url] of Object.entries({ DATABASE_URL, DATABASE_DIRECT_URL })) {
       const parsed = parsePostgresUrl(url?.reveal() ?? 'embedded');
       if (parsed === null) continue;
       const { host, mode, root } = parsed;
-      if (mode === 'verify-ca' && (root === null || root === 'system')) {
+      if (mode === 'verify-ca' && (root === null || root === 'system'))
         report(name, 'has sslmode=verify-ca and no root certificate of yours: add sslrootcert, or use verify-full');
-      }
-      if (mode === 'require' && root === 'system') {
+      if (mode === 'require' && root === 'system')
         report(name, 'is checked by what the system trusts, which proves the server only with sslmode=verify-full');
-      }
-      if (mode === null && root === null && env.PGSSLMODE && !host.startsWith('/')) {
+      if (mode === null && root === null && env.PGSSLMODE && !host.startsWith('/'))
         report(name, 'has no sslmode, and Intake does not read PGSSLMODE: add sslmode to it');
-      }
       const isNear = host === '' || host.startsWith('/') || isLoopback(host);
       const isEncrypted = mode === null ? root !== null : mode !== 'disable';
-      if (production && !isNear && !isEncrypted) {
+      if (production && !isNear && !isEncrypted)
         warn(name, 'does not require TLS: all may cross the network in the clear; add sslmode=verify-full');
-      }
     }
   },
 

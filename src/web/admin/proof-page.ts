@@ -3,14 +3,14 @@
 
 import { html } from 'hono/html';
 import type { Covered } from '../../domain/coverage/position.ts';
-import { type CurrentProof, type Explanation, explain, type Verdict } from '../../domain/evidence/explain.ts';
+import { type CurrentProof, type Explanation, explain } from '../../domain/evidence/explain.ts';
 import { formatCount, formatMoment } from '../../domain/format.ts';
 import { type Html, renderDocument, renderHeadline, renderResult, renderTable } from './page.ts';
 
 export function renderProofPage(advertiser: string, proof: CurrentProof, at: Date): Html {
   const explanation = explain(null, proof);
   const body = html`<main>
-${renderVerdict(advertiser, proof.verdict, explanation)}
+${renderVerdict(advertiser, proof)}
 ${renderCertificates(explanation)}
 ${renderList('assumptions', 'What it assumes', 'Three properties of the source that no request can test for certain:', explanation.assumptions)}
 ${renderList('falsified', 'What would have shown that somebody is missing', 'Any of these ends the proof:', explanation.falsifiedBy)}
@@ -28,11 +28,8 @@ const moods = {
   unproven: { name: 'bad', sign: '!' },
 } as const;
 
-function renderVerdict(
-  advertiser: string,
-  { certificate, risk, reason, openRanges }: Verdict,
-  { certificates }: Explanation,
-): Html {
+function renderVerdict(advertiser: string, { verdict, certificates }: CurrentProof): Html {
+  const { certificate, risk, reason, openRanges } = verdict;
   const through = certificates.map((one) => one.completeThrough.getTime());
   const until = through.length === 0 ? '' : ` submitted before ${formatMoment(Math.min(...through))}`;
   const open = openRanges > 0 ? `: ${formatCount(openRanges, 'id range is', 'id ranges are')} not covered` : '';

@@ -135,7 +135,8 @@ function toProbe(context: Context, findings: readonly Finding[], mayKnow: boolea
 async function loadInTime(load: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
   const failed = (detail: string) => [{ check: 'answer', ok: false, detail }];
   const late = failed(`no answer within ${readinessMs / 1_000} s`);
-  return await Promise.race([load().catch(() => failed('the checks could not be run')), sleep(readinessMs, late, { ref: false })]);
+  const checked = load().catch(() => failed('the checks could not be run'));
+  return await Promise.race([checked, sleep(readinessMs, late, { ref: false })]);
 }
 
 /** Thrown where a value cannot be loaded: the database does not answer. */
