@@ -48,6 +48,11 @@ describe('with --json', () => {
         .replace('TARGET', `file:${join(scratch.path, 'extract')}`)
         .replace('FOLDER', join(scratch.path, 'export'))
         .replace('PROOF', join(scratch.path, 'proof.ndjson'));
+      // As a worker does at its start.
+      if (line === 'webhook list')
+        await database.query(
+          `INSERT INTO intake.webhooks (advertiser_id, name, position) SELECT advertiser_id, 'default', 0 FROM intake.advertisers`,
+        );
       const lines: string[] = [];
       const stdout = { write: (text: string) => lines.push(text), isTTY: false, columns: 80 };
       const stderr = { write: () => true, isTTY: false, columns: 80 };
