@@ -103,7 +103,6 @@ async function writeLines(file: string, lines: AsyncIterable<string>, signal: Ab
   }
 }
 
-
 type Findings = readonly { readonly worth: string; readonly reason: string }[];
 
 /** The checker's report on a file, as far as people are shown it; `supported` if no certificate claims more than its lines support. */
