@@ -13,7 +13,7 @@ export async function createLog(
 ): Promise<Log> {
   const pretty = format === 'pretty' || (format === 'auto' && process.stderr.isTTY);
   const stream = destination ?? ((pretty && (await createPretty())) || pino.destination({ fd: 2, sync: true }));
-  return pino(
+  const log: Log = pino(
     {
       level,
       base: null,
@@ -23,6 +23,7 @@ export async function createLog(
     },
     stream,
   );
+  return log;
 }
 
 /** The fields of a line: scalars and errors only. An object may contain anything, so only its name is logged. */

@@ -24,7 +24,10 @@ export function renderStatus(status: Status): string {
 
 export function renderWebhooks(webhooks: readonly WebhookStatus[], now: Date): string {
   const rows = webhooks.map((one) => toWebhookWords(one, now));
-  return renderTable(Object.keys(rows[0] ?? {}), rows.map((row) => Object.values(row)));
+  return renderTable(
+    Object.keys(rows[0] ?? {}),
+    rows.map((row) => Object.values(row)),
+  );
 }
 
 export function renderTable(head: string[], rows: readonly (readonly string[])[]): string {

@@ -13,8 +13,8 @@ import { visit } from '../support/prefill/prefill-visit.ts';
 import { callIntake } from '../support/processes/intake.ts';
 import { toEnvironment } from '../support/processes/syncing.ts';
 import { eraseAt, openSmallIntake, type SmallIntake, type SmallIntakeOptions } from '../support/small-intake.ts';
-import { findZelda, zelda, zeldaResume } from '../support/zelda.ts';
 import { quietLog } from '../support/suite/quiet-log.ts';
+import { findZelda, zelda, zeldaResume } from '../support/zelda.ts';
 
 const database = shareDatabase();
 

@@ -127,7 +127,12 @@ test('with another PRIVACY_KEY nothing is read: who was erased would return', as
       OAUTH_CLIENT_SECRET: 's',
       OAUTH_REDIRECT_URI: 'http://127.0.0.1/prefill/callback',
     },
-    ...{ PREFILL_KEY: 'a-key-of-sixteen', PREFILL_RETURN_URLS: 'http://127.0.0.1/', SESSION_SECRET: 'a-session-secret', PORT: '0' },
+    ...{
+      PREFILL_KEY: 'a-key-of-sixteen',
+      PREFILL_RETURN_URLS: 'http://127.0.0.1/',
+      SESSION_SECRET: 'a-session-secret',
+      PORT: '0',
+    },
   };
 
   // Nobody else is held: the tombstones alone have to tell.

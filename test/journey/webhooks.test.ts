@@ -138,9 +138,7 @@ test('an operator lists endpoints, sends a ping, and continues a disabled one', 
     [id],
   );
   const { said } = await call('webhook', 'list');
-  expect(said.webhooks).toMatchObject([
-    { advertiser: 'acme', name: 'ats', position: '41', behind: 1, stop: 'gone' },
-  ]);
+  expect(said.webhooks).toMatchObject([{ advertiser: 'acme', name: 'ats', position: '41', behind: 1, stop: 'gone' }]);
   const status = await call('status');
   expect(status.said.problems).toContainEqual({
     advertiser: 'acme',

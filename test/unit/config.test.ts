@@ -284,7 +284,11 @@ const refusals: [name: string, ...texts: string[]][] = [
   ['SOURCE_URL', 'https://x/v1/advertiser/applications', 'https://x/v2', 'https://'],
   ['SOURCE_CREDENTIAL', 'SWS abc', 'a\nb', ' abc', 'abc ', 'pässword'],
   // What a bearer token cannot carry would be accepted here and refused at every redeem.
-  ['PREFILL_KEY', 'a long random text', ...['=1', ':1', '"y', ' abc', 'ü', '\nb'].map((end) => `sixteen-characters${end}`)],
+  [
+    'PREFILL_KEY',
+    'a long random text',
+    ...['=1', ':1', '"y', ' abc', 'ü', '\nb'].map((end) => `sixteen-characters${end}`),
+  ],
   ['WEBHOOK_URL', 'ats.example.com', 'ftp://x/', 'https://u:p@x/', 'https://x/#a'],
   [
     'WEBHOOK_SECRET',

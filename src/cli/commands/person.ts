@@ -171,7 +171,6 @@ function toWords(counts: ErasedCounts): string {
     .join('; ');
 }
 
-
 export const exportCommand = command({
   name: 'export',
   summary: 'write all rows and files of one person into a folder: export.json, and files/ beside it',

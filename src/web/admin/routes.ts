@@ -150,7 +150,7 @@ function createCache<T, K>(load: (key: K) => Promise<T>, ageMs = cachedMs): (key
   const kept = new Map<K, Promise<T>>();
   return (key) => {
     const known = kept.get(key);
-    if (known) return known;
+    if (known !== undefined) return known;
     const drop = () => kept.delete(key);
     const value = load(key).catch((cause: unknown) => {
       throw new NotLoaded('', { cause });

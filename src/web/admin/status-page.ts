@@ -13,15 +13,7 @@ import {
 } from '../../domain/status/advertiser-status.ts';
 import { isHealthy, type Status } from '../../domain/status/status.ts';
 import { toWebhookWords, type WebhookState } from '../../domain/webhook.ts';
-import {
-  type Html,
-  type Mood,
-  renderAgo,
-  renderDocument,
-  renderHeadline,
-  renderResult,
-  renderTable,
-} from './page.ts';
+import { type Html, type Mood, renderAgo, renderDocument, renderHeadline, renderResult, renderTable } from './page.ts';
 
 export function renderStatusPage(status: Status, history: History, refreshSeconds: number | null): Html {
   const mood = toMood(status);

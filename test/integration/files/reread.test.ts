@@ -223,7 +223,8 @@ describe('a night', () => {
     const config = loadConfig(toEnvironment(database, intake.board, intake.folder), {
       needs: ['source', 'sync', 'blobs', 'privacy'],
     });
-    const { restMs = 0 } = createMaintenance(config, intake.store, quietLog).find((one) => one.restMs !== undefined) ?? {};
+    const { restMs = 0 } =
+      createMaintenance(config, intake.store, quietLog).find((one) => one.restMs !== undefined) ?? {};
     expect(await run(restMs)).toBe(true);
     await dayPasses();
     expect(await run(restMs)).toBe(false);

@@ -33,9 +33,8 @@ test('intake status --watch goes on while the database restarts, and says that i
   await using gate = await openTcpGate(database.url, { shut: true });
   const { child, ended } = startIntake(['status', '--watch', '--json'], { ...env, DATABASE_URL: gate.url });
   if (child.stdout === null || child.stderr === null) throw new Error('The command has no output.');
-  const [said, noted] = [child.stdout, child.stderr].map((input) =>
-    createInterface({ input })[Symbol.asyncIterator](),
-  ) as [AsyncIterator<string>, AsyncIterator<string>];
+  const open = (input: NodeJS.ReadableStream) => createInterface({ input })[Symbol.asyncIterator]();
+  const [said, noted] = [open(child.stdout), open(child.stderr)];
   const untilLine = async (lines: AsyncIterator<string>, words: RegExp) => {
     for (;;) {
       const { value, done } = await lines.next();

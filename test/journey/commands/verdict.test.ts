@@ -32,9 +32,7 @@ describe('of an account that is proven', { tags: ['slow'] }, () => {
     const { code, stdout } = await intake('sync --no-files');
     expect({ code, stdout }).toEqual({
       code: 0,
-      stdout: expect.stringMatching(
-        /coverage proven: every id range was read; cross-checks agree$/m,
-      ),
+      stdout: expect.stringMatching(/coverage proven: every id range was read; cross-checks agree$/m),
     });
     const told = toResult(await intake('sync --no-files --json'));
     expect(told.advertisers[0]).toMatchObject({
