@@ -8,8 +8,8 @@ import { type ExitCode, exitCodes, toFailure } from './failure.ts';
 import { createCrashPoint } from './open.ts';
 import type { Progress } from './terminal.ts';
 
-/** Runs a reading and shows its progress, then its outcome. Returns the worst exit code. */
-export async function showReading(context: Context, read: (events: ReadEvents) => Promise<ReadOutcome>) {
+/** Runs a command that reads, and shows its progress, then its outcome. Returns the worst exit code. */
+export async function runAndReport(context: Context, read: (events: ReadEvents) => Promise<ReadOutcome>) {
   return report(context, await showProgress(context, read));
 }
 

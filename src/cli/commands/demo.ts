@@ -7,7 +7,7 @@ import { formatCount } from '../../domain/format.ts';
 import { type Context, command, flag } from '../command.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
-import { showReading } from '../read-report.ts';
+import { runAndReport } from '../read-report.ts';
 import { loadDevelopment } from './sandbox.ts';
 import { untilEnded } from './serve.ts';
 
@@ -53,7 +53,7 @@ export const demo = command({
     const { currentUrl } = await import('../../store/postgres/connection.ts');
     await using database = await openPlace(config);
     const databaseUrl = currentUrl(database.url);
-    const code = await showReading(context, (events) => syncOnce(config, { ...events, recheck: false, files: true }));
+    const code = await runAndReport(context, (events) => syncOnce(config, { ...events, recheck: false, files: true }));
     await showAds(context, databaseUrl);
     terminal.note(toNextSteps(databaseUrl, once));
     if (code !== exitCodes.done || once) return code;

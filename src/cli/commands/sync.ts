@@ -7,7 +7,7 @@ import type { BackfillRange } from '../../sync/read/read-account.ts';
 import { advertiser, type Context, command, flag, type Given, option, toId, toSeconds, unless } from '../command.ts';
 import { type ExitCode, exitCodes, Misuse } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
-import { showReading } from '../read-report.ts';
+import { runAndReport } from '../read-report.ts';
 
 export const sync = command({
   name: 'sync',
@@ -20,7 +20,7 @@ export const sync = command({
   async run(context, { recheck, files, advertiser }) {
     const config = await loadReadConfig(context, advertiser);
     const { syncOnce } = await import('../../app.ts');
-    return await showReading(context, (events) => syncOnce(config, { ...events, recheck, files }));
+    return await runAndReport(context, (events) => syncOnce(config, { ...events, recheck, files }));
   },
 });
 
@@ -52,7 +52,7 @@ export const backfill = command({
     const config = await loadReadConfig(context, advertiser);
     if (dryRun) return await showEstimates(context, config, range);
     const { backfillOnce } = await import('../../app.ts');
-    return await showReading(context, (events) => backfillOnce(config, { ...events, range, restart, files }));
+    return await runAndReport(context, (events) => backfillOnce(config, { ...events, range, restart, files }));
   },
 });
 
