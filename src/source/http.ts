@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import pRetry from 'p-retry';
 import { Agent, type Dispatcher } from 'undici';
-import type { Delay } from '../domain/delay.ts';
+import { type Delay, parseRetryAfter } from '../domain/delay.ts';
 import {
   CertificateTrouble,
   Trouble,
@@ -16,7 +16,6 @@ import {
 } from '../domain/trouble.ts';
 import { version } from '../domain/version.ts';
 import { refuse } from './parse/values.ts';
-import { isRetryable, toStatusTrouble } from './status.ts';
 
 export interface HttpOptions {
   readonly url: string;
@@ -154,6 +153,36 @@ export function createHttp(options: HttpOptions) {
       return await read(answer);
     },
   };
+}
+
+// Spec silent: every status but 200; they are interpreted as sister APIs and HTTP itself define them.
+
+type Answered = Pick<HttpAnswer, 'status' | 'headers'>;
+
+/** The Trouble that a status means; null for an answer to read. */
+export function toStatusTrouble({ status, headers }: Answered, nowMs: number, address?: string): Trouble | null {
+  const source = address === undefined ? 'The source' : `The source at ${address}`;
+  const retryAfterMs = parseRetryAfter(headers['retry-after'], headers.date, nowMs);
+  if (status === 200 || status === 203 || status === 204) return null;
+  if (status === 401 || status === 403)
+    return new Trouble('refused', `${source} refuses the credential (${status}).`, { status });
+  if (status === 404) return new Trouble('missing', 'The source does not have it (404).', { status });
+  if (status === 410) return new Trouble('missing', 'The source has removed it permanently (410).', { status });
+  if (status === 429 || (status === 503 && retryAfterMs !== undefined))
+    return new Trouble('throttled', `${source} asks to retry later (${status}).`, { status, retryAfterMs });
+  const what = status >= 500 ? 'failed' : 'answered with an unexpected status';
+  return new Trouble('unreachable', `${source} ${what} (${status}).`, { status });
+}
+
+// The queue and the schedule handle longer waits: they hold neither a lane nor a claim meanwhile.
+const longestWaitMs = 10_000;
+
+/** True when a retry within seconds may help: after connection resets, 408, 5xx, short waits and unparseable bodies. */
+export function isRetryable(trouble: Trouble): boolean {
+  const { kind, status, retryAfterMs } = trouble;
+  if (trouble instanceof CertificateTrouble) return false;
+  if (kind === 'throttled') return retryAfterMs === undefined || retryAfterMs <= longestWaitMs;
+  return kind === 'malformed' || (kind === 'unreachable' && (status === undefined || status === 408 || status >= 500));
 }
 
 // Spec: Authentication 2. For an invalid header value undici throws an error that might quote the credential, so it is checked first.

@@ -4,13 +4,12 @@
 import type { Spool } from '../domain/blob.ts';
 import { CodeSpent, type PrefillRequest, type Profile, type Resume } from '../domain/prefill.ts';
 import { Trouble } from '../domain/trouble.ts';
-import { createHttp, type HttpAnswer, type HttpOptions, inflate, readBody } from './http.ts';
+import { createHttp, type HttpAnswer, type HttpOptions, inflate, readBody, toStatusTrouble } from './http.ts';
 import { decodeText } from './parse/charset.ts';
 import { describeFile, startsAsHtml } from './parse/file-description.ts';
 import { parseJson } from './parse/json.ts';
 import { findAccountIds, parseProfile } from './parse/profile.ts';
 import { isObject, refuse, toScalarText } from './parse/values.ts';
-import { toStatusTrouble } from './status.ts';
 
 export interface PrefillSource {
   /** The URL of the consent page, for the candidate's browser. */

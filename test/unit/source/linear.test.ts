@@ -5,13 +5,13 @@ import { afterAll, expect, test } from 'vitest';
 import { findAccounts, findAddresses, parseAddress, toAccountId, toBareAddress } from '../../../src/domain/person.ts';
 import { parseTicket, toAllowedUrl } from '../../../src/domain/prefill.ts';
 import { Trouble } from '../../../src/domain/trouble.ts';
+import { toStatusTrouble } from '../../../src/source/http.ts';
 import { decodeText } from '../../../src/source/parse/charset.ts';
 import { parseDate } from '../../../src/source/parse/dates.ts';
 import { isHtml, parseFileName, startsAsHtml } from '../../../src/source/parse/file-description.ts';
 import { parseElement, parsePage, scanIds } from '../../../src/source/parse/list.ts';
 import { parseProfile } from '../../../src/source/parse/profile.ts';
 import { parseScreens } from '../../../src/source/parse/screen.ts';
-import { toStatusTrouble } from '../../../src/source/status.ts';
 
 const base = 'https://api.example.com';
 const inXml = (content: string) =>

@@ -1,7 +1,7 @@
 // Transport: what a status means, and what Retry-After asks for.
 
 import { describe, expect, test } from 'vitest';
-import { isRetryable, toStatusTrouble } from '../../../src/source/status.ts';
+import { isRetryable, toStatusTrouble } from '../../../src/source/http.ts';
 
 const now = Date.parse('Fri, 15 Nov 2024 12:00:00 GMT');
 
