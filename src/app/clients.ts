@@ -63,7 +63,7 @@ export function openSources(
         }),
       });
     },
-    [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => connections.destroy(),
   };
 }
 

@@ -86,7 +86,7 @@ export async function openPrefillServer(
   await using stack = new AsyncDisposableStack();
   const blobs = stack.use(await openBlobsOf(config, store, signal, 'add'));
   const idleTimeoutMs = Math.min(limits.SOURCE_TIMEOUT, longestRequestMs);
-  const connections = stack.use(openConnections(callbacksInHand, idleTimeoutMs));
+  const connections = stack.adopt(openConnections(callbacksInHand, idleTimeoutMs), (agent) => agent.destroy());
   const accounts = new Map<string, PrefillAccount>();
   for (const { name, url, advertiserId, key, returnUrls } of prefill.sites) {
     try {

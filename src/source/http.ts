@@ -23,7 +23,7 @@ export interface HttpOptions {
   readonly credential?: () => string;
   /** A request fails after this long, even while bytes arrive. */
   readonly totalTimeoutMs: number;
-  readonly connections: Connections;
+  readonly connections: Agent;
   /** Awaited before every request, retries included: the shared rate limit. */
   readonly takeSlot?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Called with the wait that the source demands, and awaited before the next request. */
@@ -55,21 +55,10 @@ export interface HttpAnswer extends AsyncDisposable {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** The connections of a process: those to one origin are shared by its accounts. */
-export interface Connections extends AsyncDisposable {
-  readonly agent: Agent;
-}
-
-/** At most `most` connections to an origin. A request on them fails after `idleTimeoutMs` without a byte. */
-export function openConnections(most: number, idleTimeoutMs: number): Connections {
-  const agent = new Agent({
-    connections: most,
-    headersTimeout: idleTimeoutMs,
-    bodyTimeout: idleTimeoutMs,
-    connectTimeout: idleTimeoutMs,
-    allowH2: false,
-  });
-  return { agent, [Symbol.asyncDispose]: () => agent.destroy() };
+/** At most `most` connections to an origin, shared by its accounts. A request on them fails after `idleTimeoutMs` without a byte. */
+export function openConnections(most: number, idleTimeoutMs: number): Agent {
+  const timeouts = { headersTimeout: idleTimeoutMs, bodyTimeout: idleTimeoutMs, connectTimeout: idleTimeoutMs };
+  return new Agent({ connections: most, ...timeouts, allowH2: false });
 }
 
 const redirects = [301, 302, 303, 307, 308];
@@ -90,7 +79,7 @@ export function createHttp(options: HttpOptions) {
       pragma: 'no-cache',
     };
     try {
-      return await options.connections.agent.request({
+      return await options.connections.request({
         origin: base.origin,
         path: url.pathname + url.search,
         signal: AbortSignal.any([request.signal, AbortSignal.timeout(options.totalTimeoutMs)]),

@@ -43,5 +43,5 @@ export function openOwnPrefillSource(options: OwnPrefillOptions): PrefillSource 
 
 function own<T>({ connections: most, idleTimeoutMs }: Own, create: (own: SourceOptions['connections']) => T) {
   const connections = openConnections(most, idleTimeoutMs);
-  return { ...create(connections), [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose]() };
+  return { ...create(connections), [Symbol.asyncDispose]: () => connections.destroy() };
 }
