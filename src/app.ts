@@ -4,7 +4,7 @@ import { openAnyStore, toOwner } from './app/database.ts';
 import { openBlobsOf } from './app/storage.ts';
 import type { Config } from './config.ts';
 import type { PassCrashPoint } from './domain/crash-point.ts';
-import type { Verdict } from './domain/evidence/explain.ts';
+import type { Verdict } from './domain/evidence/record.ts';
 import type { Trouble, WaitingTask } from './domain/trouble.ts';
 import { startDeletion } from './sync/files/delete-objects.ts';
 import type { DownloadAccount, DownloadSummary, DownloadTotals } from './sync/files/download-run.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
-import { type Explanation, explain } from '../../domain/evidence/explain.ts';
+import { type Explanation, explain } from '../../domain/evidence/record.ts';
 import { formatCount } from '../../domain/format.ts';
 import { advertiser, type Context, command, option, toSeconds } from '../command.ts';
 import { type ExitCode, exitCodes, Failure, Misuse, toFileMisuse } from '../failure.ts';
@@ -16,7 +16,7 @@ export const prove = command({
   name: 'prove',
   summary: 'show, export or check the evidence that nobody is missing',
   examples: [
-    ['intake prove', 'what is proven now, what it rests on, what would have falsified it'],
+    ['intake prove', 'what is proven now, and what it rests on'],
     ['intake prove --at 2026-07-31', 'the same for everything submitted until the end of that day'],
     ['intake prove --export proof.ndjson', 'every question and answer behind it (docs/proof-format.md)'],
     ['intake prove --check', 'check it with examples/check-proof.ts, which shares no code with Intake'],
@@ -167,8 +167,6 @@ function render({ name, at, complete, certificates, openRanges, ...proof }: Expl
       `  ${formatCount(openRanges, 'id range is', 'id ranges are')} not covered; run intake backfill --gaps`,
     '  It rests on:',
     ...proof.assumptions.map((text) => `    ${text}`),
-    '  It would have been falsified by:',
-    ...proof.falsifiedBy.map((text) => `    ${text}`),
     '  Others can check it: intake prove --export FILE, then npx node examples/check-proof.ts FILE',
   ];
 }

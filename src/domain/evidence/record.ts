@@ -2,11 +2,12 @@
 // end of a sweep, and for each decision of an operator; in an exported file also for its certificates and the stored applications. They hold
 // ids, counts and times of requests, and nothing else about people.
 
-import type { Conclusion, Done } from '../coverage/certificate.ts';
+import { assumptions, type Conclusion, type Done, weakestOf } from '../coverage/certificate.ts';
 import {
   type Covered,
   contains,
   type IdRange,
+  isTiled,
   lastPosition,
   lowerBound,
   rangeOf,
@@ -180,20 +181,53 @@ export function toIdList(ids: readonly bigint[]): string {
  * first one.
  */
 export function findKept<Sweep extends Covered>(sweeps: readonly Sweep[]): Set<Sweep> {
-  return new Set([...cover(sweeps, 1), ...cover(sweeps.toReversed(), 2)]);
+  // Other sweeps cover an id only where one begins, or right after one has ended.
+  const ids = new Set(sweeps.map(rangeOf).flatMap(({ from, to }) => [from, to + 1n]));
+  const covering = [...ids].map((id) => sweeps.filter((sweep) => contains(rangeOf(sweep), id)));
+  return new Set(covering.flatMap((here) => [...here.slice(0, 1), ...here.slice(-2)]));
 }
 
-/** Keeps each sweep with an id that fewer than `depth` of the kept sweeps cover. */
-function cover<Sweep extends Covered>(sweeps: readonly Sweep[], depth: number): Sweep[] {
-  const kept: Sweep[] = [];
-  for (const sweep of sweeps) if (!isCovered(sweep, kept, depth)) kept.push(sweep);
-  return kept;
+export interface Asked {
+  readonly questions: number;
+  readonly witnesses: number;
+  readonly audits: number;
 }
 
-/** True when at least `depth` of the others cover every id of the range. The number can only fall right after one of them ends. */
-function isCovered(range: Covered, others: readonly Covered[], depth: number): boolean {
-  const isInside = (one: Covered, id: bigint) => contains(rangeOf(one), id);
-  const starts = [rangeOf(range).from, ...others.flatMap(({ high }) => (high === null ? [] : [high + 1n]))];
-  const inside = starts.filter((id) => isInside(range, id));
-  return inside.every((id) => others.filter((other) => isInside(other, id)).length >= depth);
+/** What all sweeps together say about an account: the row of the view completeness, which the status and every command show. */
+export interface Verdict extends Conclusion {
+  /** Ranges of ids without a certificate, or that a later sweep could not close, and ids that cannot be read. */
+  readonly openRanges: number;
+  /** The last evidence hash of each sweep behind it, as SWEEP:HASH. */
+  readonly evidence: readonly string[];
+}
+
+/** The verdict, the certificates in the order of their ids, and what their sweeps asked. */
+export interface CurrentProof {
+  readonly verdict: Verdict;
+  readonly certificates: readonly ExportedCertificate[];
+  readonly asked: ReadonlyMap<bigint, Asked>;
+}
+
+const unproven = { certificate: 'unproven', risk: 'doubt' } as const;
+
+export type Explanation = ReturnType<typeof explain>;
+
+/** Explains the proof to a person: at a moment, or as it is now if `at` is null. */
+export function explain(at: Date | null, { verdict, certificates, asked }: CurrentProof) {
+  const explained = certificates.map(({ last, ...one }) => ({
+    ...one,
+    ...(asked.get(one.sweepId) ?? { questions: 0, witnesses: 0, audits: 0 }),
+    /** The certificate covers everything submitted up to the moment in question. */
+    reaches: at === null || one.completeThrough.getTime() >= at.getTime(),
+    /** The last hash, for safekeeping outside Intake; null where no evidence is kept. */
+    evidence: last === null ? null : `${one.sweepId}:${last}`,
+  }));
+  const { openRanges } = verdict;
+  // A gap that a later sweep left says nothing about an earlier day.
+  const ofCertificates = isTiled(certificates) ? weakestOf(certificates) : undefined;
+  const { certificate, risk } = (at === null ? verdict : ofCertificates) ?? unproven;
+  const isOpen = at === null && openRanges > 0;
+  /** Certificates that reach this moment cover every id from 1, none of them is unproven, and no range is open. */
+  const complete = certificate !== 'unproven' && !isOpen && explained.every(({ reaches }) => reaches);
+  return { at, complete, certificate, risk, openRanges, certificates: explained, assumptions };
 }

@@ -1,12 +1,14 @@
 // The table of evidence: the lines of a proof, committed in the transaction of their page. domain/evidence decides what a line contains. Also
 // what is read of proofs: the certificates, and everything that an export contains.
-import type { Asked, CurrentProof, Verdict } from '../../domain/evidence/explain.ts';
 import {
+  type Asked,
+  type CurrentProof,
   type ExportedCertificate,
   findKept,
   type LineBody,
   toProofLine,
   toRowsLine,
+  type Verdict,
 } from '../../domain/evidence/record.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
@@ -104,7 +106,7 @@ export async function loadCurrentProof(db: Database, advertiserId: bigint | null
     // Line 0 opens a chain, one line per question follows, the witnesses last; then the line of the end, and what came afterwards. A chain of
     // a large account has hundreds of thousands of lines, so only its last ones are looked at.
     const asked = await tx.query<Asked & { readonly sweepId: bigint }>(
-      `SELECT sweep_id AS "sweepId", requests AS questions, received::float8 AS shown,
+      `SELECT sweep_id AS "sweepId", requests AS questions,
          requests - coalesce((
            SELECT n FROM intake.evidence e
            WHERE e.advertiser_id = $1 AND e.sweep_id = s.sweep_id AND n <= requests AND line NOT LIKE '%"purpose":"witness"%'

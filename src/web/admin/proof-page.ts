@@ -1,9 +1,9 @@
-// The page that explains a proof: which ids it covers, what it assumes, and what would have contradicted it. It shows ids, counts and times,
-// never a person. `intake prove --export` writes the questions and answers themselves.
+// The page that explains a proof: which ids it covers, and what it assumes. It shows ids, counts and times, never a person.
+// `intake prove --export` writes the questions and answers themselves.
 
 import { html } from 'hono/html';
 import type { Covered } from '../../domain/coverage/position.ts';
-import { type CurrentProof, type Explanation, explain } from '../../domain/evidence/explain.ts';
+import { type CurrentProof, type Explanation, explain } from '../../domain/evidence/record.ts';
 import { formatCount, formatMoment } from '../../domain/format.ts';
 import { type Html, renderDocument, renderHeadline, renderResult, renderTable } from './page.ts';
 
@@ -12,8 +12,9 @@ export function renderProofPage(advertiser: string, proof: CurrentProof, at: Dat
   const body = html`<main>
 ${renderVerdict(advertiser, proof)}
 ${renderCertificates(explanation)}
-${renderList('assumptions', 'What it assumes', 'Three properties of the source that no request can test for certain:', explanation.assumptions)}
-${renderList('falsified', 'What would have shown that somebody is missing', 'Any of these ends the proof:', explanation.falsifiedBy)}
+<section aria-labelledby="assumptions"><h2 id="assumptions">What it assumes</h2>
+<p>Three properties of the source that no request can test for certain:</p>
+<ol class="lines">${explanation.assumptions.map((line) => html`<li>${line}</li>`)}</ol></section>
 <section aria-labelledby="check"><h2 id="check">Check it yourself</h2>
 <p>Write the evidence to a file and check it with a program that shares no code with Intake. Keep a hash from the table of certificates somewhere else: with it you can show later that the evidence is unchanged.</p>
 <p class="command"><code>intake prove --advertiser ${advertiser} --export proof.ndjson</code></p>
@@ -64,9 +65,4 @@ function renderCertificates({ certificates }: Explanation): Html {
 function toText({ low, high }: Covered): string {
   if (low === high) return `id ${low}`;
   return high === null ? `ids from ${low}` : `ids ${low} to ${high}`;
-}
-
-function renderList(id: string, title: string, lead: string, lines: readonly string[]): Html {
-  return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2><p>${lead}</p>
-<ol class="lines">${lines.map((line) => html`<li>${line}</li>`)}</ol></section>`;
 }

@@ -2,7 +2,7 @@
 // a recheck is paused, a sweep that began later. The delay of a hidden application also lengthens later lags.
 import { describe, expect } from 'vitest';
 import type { Position } from '../../../src/domain/coverage/position.ts';
-import { explain } from '../../../src/domain/evidence/explain.ts';
+import { explain } from '../../../src/domain/evidence/record.ts';
 import { SweepDropped } from '../../../src/domain/trouble.ts';
 import type { Source } from '../../../src/source/client.ts';
 import { backfill } from '../../../src/sync/read/read-account.ts';

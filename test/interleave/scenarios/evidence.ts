@@ -1,8 +1,7 @@
 // The evidence of proofs: audits append to the chain of an ended sweep while other sweeps end, maintenance prunes old evidence, people are
 // erased, and proofs are loaded.
 import assert from 'node:assert/strict';
-import type { CurrentProof } from '../../../src/domain/evidence/explain.ts';
-import type { ExportedCertificate, LineBody } from '../../../src/domain/evidence/record.ts';
+import type { CurrentProof, ExportedCertificate, LineBody } from '../../../src/domain/evidence/record.ts';
 import type { Lease } from '../../../src/store/accounts/leases.ts';
 import { commitPage } from '../../../src/store/applications/commit-page.ts';
 import { diffPage } from '../../../src/store/applications/diff-page.ts';

@@ -33,7 +33,6 @@ async function countLines() {
   const answers = of('type', 'answer');
   return {
     questions: answers.length,
-    shown: answers.flatMap(({ ids }) => (typeof ids === 'string' ? ids.split(' ') : [])).length,
     witnesses: of('purpose', 'witness').length,
     audits: of('type', 'audit').length,
   };
@@ -353,7 +352,7 @@ describe('intake prove', () => {
     expect(JSON.parse(now.stdout).advertisers).toMatchObject([{ at: null, certificates: [{ reaches: true }] }]);
   });
 
-  test('says what a day rests on, and what would have falsified it', { tags: ['slow'] }, async () => {
+  test('says what a day rests on', { tags: ['slow'] }, async () => {
     await using board = await openSynced();
     const env = toEnvironment(database, board);
     const past = await callIntake(['prove', '--at', '2020-01-31'], env);
@@ -361,7 +360,7 @@ describe('intake prove', () => {
       code: 0,
       stdout: expect.stringContaining('complete through 2020-01-31T13:59:59.000Z, proven'),
     });
-    expect(past.stdout).toContain('falsified by');
+    expect(past.stdout).toContain('It rests on:');
     const future = await callIntake(['prove', '--at', '2199-01-31', '--json'], env);
     expect(future.code).toBe(3);
     expect(JSON.parse(future.stdout).advertisers[0]).toMatchObject({ complete: false, certificate: 'proven' });
