@@ -72,7 +72,7 @@ export const compare = command({
   ],
   options: {
     sql: option('<engine>', `print the statement for the copy: ${engines.join(', ')}`, toWord(engines)),
-    with: option('<file>', "the copy's result: CSV with a header, JSON, or JSON lines"),
+    with: option('<file>', "the copy's result: CSV with a header"),
     table: preset('<name>', 'the table or file of the copy', 'applications_anonymous'),
   },
   after: 'At most three statements lead to the ids. Exits with 3 while the copy differs: docs/extract.md.',

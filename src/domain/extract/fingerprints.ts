@@ -46,41 +46,27 @@ export function findDifferences(own: readonly Fingerprint[], copy: readonly Fing
   return differences.sort((a, b) => Number(a.advertiserId - b.advertiserId) || Number(a.fromId - b.fromId));
 }
 
-/** The rows of a copy's answer: JSON (a list or lines), or CSV with a header. Null if it is neither. */
+/** The rows of a copy's answer, CSV with a header; null if it is something else. */
 export function parseAnswer(text: string): CopyAnswer | null {
-  const rows = parseRows(text.trim());
-  const read = rows?.map(toRow);
-  if (!read || read.includes(null)) return null;
+  const [header = '', ...lines] = text.replaceAll(/["\r]/g, '').trim().split('\n');
+  // Engines differ in the case of names. An engine's error message is no empty copy.
+  const names = header.split(',').map((name) => name.trim().toLowerCase());
+  if (header !== '' && !names.includes('fingerprint')) return null;
+  const read = lines.filter(Boolean).map((line) => {
+    const cells = line.split(',').map((cell) => cell.trim());
+    return toRow(Object.fromEntries(names.map((name, at) => [name, cells[at] ?? ''])));
+  });
   const ranges = read.filter((row) => row !== null);
   const step = ranges[0]?.step ?? 1;
-  if (ranges.some((one) => one.step !== step)) return null;
+  if (ranges.length < read.length || ranges.some((one) => one.step !== step)) return null;
   const width = widths[step - 1];
   const asked = ranges.filter((range) => range.width !== width);
   return { step, asked: step === 1 ? null : asked, ranges: ranges.filter((range) => range.width === width) };
 }
 
-type Cells = Readonly<Record<string, unknown>>;
-
-function parseRows(text: string): readonly Cells[] | null {
-  try {
-    if (text.startsWith('[')) return JSON.parse(text) as Cells[];
-    const lines = text.split(/\r?\n/).filter((line) => line !== '');
-    if (text.startsWith('{')) return lines.map((line) => JSON.parse(line) as Cells);
-    const [header = '', ...rest] = lines.map((line) => line.replaceAll('"', ''));
-    const names = header.split(',').map((name) => name.trim());
-    // An engine's error message is no empty copy.
-    if (text !== '' && !/,fingerprint/i.test(header)) return null;
-    return rest.map((line) => Object.fromEntries(line.split(',').map((cell, at) => [names[at] ?? '', cell.trim()])));
-  } catch {
-    return null;
-  }
-}
-
-function toRow(cells: Cells | null): (Fingerprint & { readonly step: Step }) | null {
-  // Engines differ in the case of names.
-  const lower = Object.fromEntries(Object.entries(cells ?? {}).map(([name, value]) => [name.toLowerCase(), value]));
+function toRow(cells: Readonly<Record<string, string>>): (Fingerprint & { readonly step: Step }) | null {
   const names = ['step', 'width', 'advertiser_id', 'from_id', 'applications', 'fingerprint'];
-  const texts = names.map((name) => String(lower[name] ?? ''));
+  const texts = names.map((name) => cells[name] ?? '');
   if (!texts.every((text) => /^\d+$/.test(text))) return null;
   const [step = '', width = '', advertiserId = '', fromId = '', applications = '', fingerprint = ''] = texts;
   if (step !== '1' && step !== '2' && step !== '3') return null;

@@ -63,6 +63,7 @@ async function narrow(
 
 const asCsv = ({ columns, rows }: Awaited<ReturnType<Duck['query']>>) =>
   [columns, ...rows].map((row) => row.join()).join('\n');
+const toCsv = (rows: readonly object[]) => asCsv({ columns: Object.keys(rows[0] ?? {}), rows: rows.map(Object.values) });
 const toIds = (some: readonly { applicationId: string }[]) => some.map(({ applicationId }) => applicationId);
 const inOrder = (some: readonly bigint[]) => some.toSorted((a, b) => Number(a - b)).map(String);
 
@@ -102,7 +103,7 @@ test('a table in Postgres is compared by the same fingerprints', async ({ databa
   await database.query(`UPDATE ats.copy SET application_id = 5 WHERE application_id = ${ids[43]}`);
   const args = ['--sql', 'postgres', '--table', 'ats.copy'];
   const { statements, result } = await narrow(database, folder, args, async (sql) =>
-    JSON.stringify(await database.query(sql)),
+    toCsv(await database.query(sql)),
   );
   expect(statements).toBe(3);
   expect([toIds(result.missing).toSorted(byNumber), toIds(result.extra), toIds(result.changed)]).toEqual([
@@ -119,9 +120,9 @@ test('the view of fingerprints has those of the first statement', async ({ datab
     `SELECT 1 AS step, 65536 AS width, advertiser_id, from_id, applications, fingerprint FROM intake_analytics.fingerprints`,
   );
   expect(seen.length).toBeGreaterThan(50);
-  writeFileSync(file, JSON.stringify(seen));
+  writeFileSync(file, toCsv(seen));
   expect(await callIntake(['compare', '--with', file], toEnv(database))).toMatchObject({ code: 0 });
-  writeFileSync(file, JSON.stringify(seen.slice(1)));
+  writeFileSync(file, toCsv(seen.slice(1)));
   expect(await callIntake(['compare', '--with', file], toEnv(database))).toMatchObject({ code: 3 });
 });
 
