@@ -46,53 +46,34 @@ export function findDifferences(own: readonly Fingerprint[], copy: readonly Fing
   return differences.sort((a, b) => Number(a.advertiserId - b.advertiserId) || Number(a.fromId - b.fromId));
 }
 
+const columns = ['step', 'width', 'advertiser_id', 'from_id', 'applications', 'fingerprint'];
+
 /** The rows of a copy's answer, CSV with a header; null if it is something else. */
 export function parseAnswer(text: string): CopyAnswer | null {
-  const [header = '', ...lines] = text.replaceAll(/["\r]/g, '').trim().split('\n');
+  const lines = text.replaceAll(/["\r ]/g, '').trim().split('\n');
+  const [header = [], ...rows] = lines.map((line) => line.split(','));
   // Engines differ in the case of names. An engine's error message is no empty copy.
-  const names = header.split(',').map((name) => name.trim().toLowerCase());
-  if (header !== '' && !names.includes('fingerprint')) return null;
-  const read = lines.filter(Boolean).map((line) => {
-    const cells = line.split(',').map((cell) => cell.trim());
-    return toRow(Object.fromEntries(names.map((name, at) => [name, cells[at] ?? ''])));
+  const places = columns.map((column) => header.findIndex((name) => name.toLowerCase() === column));
+  if (text !== '' && places.includes(-1)) return null;
+  const cells = rows.map((row) => places.map((place) => row[place] ?? ''));
+  if (!cells.flat().every((cell) => /^\d+$/.test(cell))) return null;
+  const read = cells.map((row) => {
+    const [step, width = 0n, advertiserId = 0n, fromId = 0n, applications = 0n, sum] = row.map(BigInt);
+    return { step: Number(step), width, advertiserId, fromId, applications, fingerprint: String(sum) };
   });
-  const ranges = read.filter((row) => row !== null);
-  const step = ranges[0]?.step ?? 1;
-  if (ranges.length < read.length || ranges.some((one) => one.step !== step)) return null;
+  const step = read[0]?.step ?? 1;
   const width = widths[step - 1];
-  const asked = ranges.filter((range) => range.width !== width);
-  return { step, asked: step === 1 ? null : asked, ranges: ranges.filter((range) => range.width === width) };
+  if (width === undefined || read.some((one) => one.step !== step)) return null;
+  const asked = step === 1 ? null : read.filter((range) => range.width !== width);
+  return { step: step as Step, asked, ranges: read.filter((range) => range.width === width) };
 }
 
-function toRow(cells: Readonly<Record<string, string>>): (Fingerprint & { readonly step: Step }) | null {
-  const names = ['step', 'width', 'advertiser_id', 'from_id', 'applications', 'fingerprint'];
-  const texts = names.map((name) => cells[name] ?? '');
-  if (!texts.every((text) => /^\d+$/.test(text))) return null;
-  const [step = '', width = '', advertiserId = '', fromId = '', applications = '', fingerprint = ''] = texts;
-  if (step !== '1' && step !== '2' && step !== '3') return null;
-  return {
-    step: Number(step) as Step,
-    ...{ width: BigInt(width), advertiserId: BigInt(advertiserId), fromId: BigInt(fromId) },
-    ...{ applications: BigInt(applications), fingerprint: fingerprint.replace(/^0+(?=\d)/, '') },
-  };
-}
-
-/** How an engine writes the microseconds of a time, the first 15 hex digits of md5 as a number, a text, and a number that holds the sum. */
+/** How an engine writes the microseconds of a time, hex digits as a number, a text, and a number that holds the sum. */
 const dialects = {
-  duckdb: ['epoch_us(?)', "CAST('0x' || substr(md5(?), 1, 15) AS BIGINT)", 'VARCHAR', 'HUGEINT'],
-  postgres: [
-    'floor(extract(epoch FROM ?) * 1000000)::bigint',
-    "('x' || substr(md5(?), 1, 15))::bit(60)::bigint",
-    'text',
-    'numeric',
-  ],
-  spark: ['unix_micros(?)', 'CAST(conv(substr(md5(?), 1, 15), 16, 10) AS BIGINT)', 'STRING', 'DECIMAL(38, 0)'],
-  snowflake: [
-    'date_part(epoch_microsecond, ?)',
-    "to_number(substr(md5(?), 1, 15), 'XXXXXXXXXXXXXXX')",
-    'VARCHAR',
-    'NUMBER(38, 0)',
-  ],
+  duckdb: ['epoch_us(?)', "CAST('0x' || ? AS BIGINT)", 'VARCHAR', 'HUGEINT'],
+  postgres: ['floor(extract(epoch FROM ?) * 1000000)::bigint', "('x' || ?)::bit(60)::bigint", 'text', 'numeric'],
+  spark: ['unix_micros(?)', 'CAST(conv(?, 16, 10) AS BIGINT)', 'STRING', 'DECIMAL(38, 0)'],
+  snowflake: ['date_part(epoch_microsecond, ?)', "to_number(?, 'XXXXXXXXXXXXXXX')", 'VARCHAR', 'NUMBER(38, 0)'],
 } as const;
 
 export type Engine = keyof typeof dialects;
@@ -104,24 +85,22 @@ export const engines = Object.keys(dialects) as Engine[];
  * exceeds 2^53, and JSON would round it.
  */
 export function renderFingerprintSql(engine: Engine, table: string, step: Step, asked: readonly Range[]): string {
-  const [micros, hash, text, sum] = dialects[engine];
+  const [micros, number, text, sum] = dialects[engine];
   const width = widths[step - 1] ?? 1n;
   const toText = (value: string) => `CAST(${value} AS ${text})`;
   const times = ['submitted_at', 'changed_at'].map((column) => toText(micros.replace('?', column)));
   const parts = [...times, 'screening_outcome', 'job_reference'].map((value) => `coalesce(${value}, '')`);
-  const hashed = hash.replace('?', [toText('application_id'), ...parts].join(" || '|' || "));
-  const ofAll = `hashed AS (SELECT advertiser_id, application_id, CAST(${hashed} AS ${sum}) AS hash FROM ${table})`;
+  const digits = `substr(md5(${[toText('application_id'), ...parts].join(" || '|' || ")}), 1, 15)`;
+  const ofAll = `hashed AS (SELECT advertiser_id, application_id, CAST(${number.replace('?', digits)} AS ${sum}) AS hash FROM ${table})`;
   const start = width === 1n ? 'c.application_id' : `c.application_id - mod(c.application_id, ${width})`;
   const row = (wide: bigint, from: string) =>
     `SELECT '${step}' AS step, '${wide}' AS width, ${toText('advertiser_id')} AS advertiser_id, ${toText(from)} AS from_id,
   ${toText('count(hash)')} AS applications, ${toText('coalesce(sum(hash), 0)')} AS fingerprint`;
-  if (step === 1) {
-    return `WITH ${ofAll},
-ranges AS (SELECT c.advertiser_id, ${start} AS from_id, c.hash FROM hashed c)
-${row(width, 'from_id')}
-FROM ranges GROUP BY advertiser_id, from_id;
+  const narrowed = (rows: string) => `${row(width, 'from_id')}
+FROM (SELECT c.advertiser_id, ${start} AS from_id, c.hash FROM ${rows} c WHERE c.application_id IS NOT NULL) ranges
+GROUP BY advertiser_id, from_id;
 `;
-  }
+  if (step === 1) return `WITH ${ofAll}\n${narrowed('hashed')}`;
   const wider = widths[step - 2] ?? 1n;
   const list = asked.map(({ advertiserId, fromId }) => `SELECT ${advertiserId} AS advertiser_id, ${fromId} AS from_id`);
   return `WITH asked AS (
@@ -135,8 +114,5 @@ found AS (
 ${row(wider, 'asked_id')}
 FROM found GROUP BY advertiser_id, asked_id
 UNION ALL
-${row(width, 'from_id')}
-FROM (SELECT c.advertiser_id, ${start} AS from_id, c.hash FROM found c WHERE c.application_id IS NOT NULL) ranges
-GROUP BY advertiser_id, from_id;
-`;
+${narrowed('found')}`;
 }

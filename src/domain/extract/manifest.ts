@@ -44,16 +44,8 @@ export interface ExtractColumn {
   readonly field_id: number;
 }
 
-export type ColumnType =
-  | 'bigint'
-  | 'integer'
-  | 'boolean'
-  | 'double'
-  | 'date'
-  | 'timestamp'
-  | 'timestamptz'
-  | 'text'
-  | 'text[]';
+export type ScalarType = 'bigint' | 'integer' | 'boolean' | 'double' | 'date' | 'timestamp' | 'timestamptz' | 'text';
+export type ColumnType = ScalarType | 'text[]';
 
 export interface ExtractFile {
   /** Relative to the target. */

@@ -2,12 +2,12 @@
 import { type AsyncBuffer, parquetMetadata, parquetReadObjects, type SchemaElement } from 'hyparquet';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import type { Spooled } from '../../domain/blob.ts';
-import type { ColumnType, ExtractColumn } from '../../domain/extract/manifest.ts';
+import type { ExtractColumn, ScalarType } from '../../domain/extract/manifest.ts';
 
 /** Values as Parquet holds them: times are microseconds, dates are days since 1970. */
 export type ParquetRow = Readonly<Record<string, unknown>>;
 
-const elements: Readonly<Record<Exclude<ColumnType, 'text[]'>, Partial<SchemaElement>>> = {
+const elements: Readonly<Record<ScalarType, Partial<SchemaElement>>> = {
   bigint: { type: 'INT64' },
   integer: { type: 'INT32' },
   boolean: { type: 'BOOLEAN' },
