@@ -97,29 +97,23 @@ export class SweepDropped extends LastingTrouble {}
 
 /** The error's code, with an explanation where the code does not speak for itself. */
 export function toConnectionReason(code: string): string {
-  const meaning = meanings.find(([codes]) => codes.test(code))?.[1];
-  return meaning === undefined ? code : `${meaning}, ${code}`;
-}
-
-const meanings: readonly (readonly [RegExp, string])[] = [
-  [/^(ENOTFOUND|EAI_AGAIN|ENODATA|ESERVFAIL|ETIMEOUT)$/, 'the name does not resolve'],
+  if (/^(ENOTFOUND|EAI_AGAIN|ENODATA|ESERVFAIL|ETIMEOUT)$/.test(code)) return `the name does not resolve, ${code}`;
   // A server without TLS answers the handshake with something else.
-  [/^(EPROTO|ERR_SSL_)/, 'it does not speak TLS, or another version of it'],
-];
+  return /^(EPROTO|ERR_SSL_)/.test(code) ? `it does not speak TLS, or another version of it, ${code}` : code;
+}
 
 /** OpenSSL's codes for a certificate that is not trusted. */
 const certificateCodes = /^(CERT_|CRL_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|INVALID_|PATH_LENGTH|ERROR_IN_)/;
 
 /** What is wrong with a server's certificate; null for another code. `remedy`: where the certificate of its authority belongs. */
 export function toCertificateProblem(code: string, server: string, remedy: string): string | null {
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID' || code === 'HOSTNAME_MISMATCH') {
-    return `the certificate of ${server} is for another name; use the name in the certificate`;
-  }
-  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
-    return `the certificate of ${server} is not valid at this time; renew it, or set this machine's clock right`;
-  }
+  const whose = `the certificate of ${server} is`;
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID' || code === 'HOSTNAME_MISMATCH')
+    return `${whose} for another name; use the name in the certificate`;
+  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID')
+    return `${whose} not valid at this time; renew it, or set this machine's clock right`;
   if (!certificateCodes.test(code)) return null;
-  return `the certificate of ${server} is signed by an authority that is not known here; name its certificate ${remedy}`;
+  return `${whose} signed by an authority that is not known here; name its certificate ${remedy}`;
 }
 
 export function toHostAndPort({ hostname, port, protocol }: URL): string {
