@@ -35,17 +35,14 @@ export function toSchema(
 
 /** The lowest version that may run, where a breaking migration excludes this one; else null. */
 export function findExcluding(applied: readonly Pick<AppliedMigration, 'lowest'>[], version: string): string | null {
-  return applied.reduce<string | null>((highest, { lowest }) => {
-    return lowest !== null && isOlder(highest ?? version, lowest) ? lowest : highest;
-  }, null);
+  const needed = applied.flatMap(({ lowest }) => (lowest !== null && isOlder(version, lowest) ? lowest : []));
+  return needed.sort((a, b) => (isOlder(a, b) ? 1 : -1))[0] ?? null;
 }
 
 /** Compares versions of the form MAJOR.MINOR.PATCH. A pre-release counts as its release. */
 export function isOlder(version: string, than: string): boolean {
-  const toNumbers = (text: string) => text.split('.').map((part) => Number.parseInt(part, 10));
-  const [one, other] = [toNumbers(version), toNumbers(than)];
-  const at = one.findIndex((number, nth) => number !== other[nth]);
-  return at >= 0 && (one[at] ?? 0) < (other[at] ?? 0);
+  const toRelease = (text: string) => text.replace(/[-+].*/, '');
+  return toRelease(version).localeCompare(toRelease(than), 'en', { numeric: true }) < 0;
 }
 
 export const isUsable = ({ state }: Schema): boolean => state === 'current' || state === 'newer';

@@ -115,7 +115,7 @@ export interface History {
   /** The last 24 hours of UTC, the empty ones too; the last one is still running. */
   readonly hours: readonly Hour[];
   /** Newest first, a few of them: rechecks, backfills and cross-checks, and polls that left a doubt. */
-  readonly recentSweeps: readonly RecentSweep[];
+  readonly recentSweeps: readonly (SweepFacts & { readonly advertiser: string })[];
 }
 
 export interface Hour {
@@ -127,12 +127,6 @@ export interface Hour {
    * their delay says nothing about Intake. Null when none is left.
    */
   readonly delayMs: number | null;
-}
-
-export interface RecentSweep extends SweepFacts {
-  readonly advertiser: string;
-  /** True for the oldest sweep of this advertiser. */
-  readonly isFirst: boolean;
 }
 
 export interface Problem {

@@ -2,7 +2,7 @@
 
 import { formatCount, formatMoment, formatSpan } from '../format.ts';
 import { describeSchema, isUsable, type Schema } from '../schema.ts';
-import type { Dependency, Wait } from '../trouble.ts';
+import type { Wait } from '../trouble.ts';
 import { toWebhookProblems, type WebhookStatus } from '../webhook.ts';
 import { type AdvertiserStatus, type Limits, type Problem, toAdvertiserProblems } from './advertiser-status.ts';
 
@@ -26,14 +26,7 @@ export interface ExtractStatus {
 /** What the status needs besides the advertisers. Where one is absent, nothing is known or nothing is a limit. */
 type CommonFacts = Omit<Status, 'at' | 'headline' | 'problems' | 'advertisers'> & { readonly schema: Schema };
 
-const nothingKnown = {
-  staleAfterMs: null,
-  proofLimitMs: null,
-  verifyWithinMs: null,
-  waits: [],
-  webhooks: [],
-  extract: null,
-};
+const noLimits: Limits = { staleAfterMs: null, proofLimitMs: null, verifyWithinMs: null };
 
 /** Combines the facts and the problems that follow from them, urgent problems first. */
 export function toStatus(
@@ -41,7 +34,7 @@ export function toStatus(
   advertisers: readonly AdvertiserStatus[],
   { schema, ...known }: Partial<CommonFacts> = {},
 ): Status {
-  const facts = { ...nothingKnown, ...known };
+  const facts = { ...noLimits, waits: [], webhooks: [], extract: null, ...known };
   const { waits, webhooks, extract } = facts;
   const awaited = new Set(waits.flatMap(({ task, advertiser }) => (task === 'reading' ? [advertiser] : [])));
   const problems = [
@@ -65,11 +58,7 @@ function toSchemaProblems(schema: Schema): Problem[] {
 /** The status shows a wait at once. It becomes urgent only after this time, since the restart of a server is no emergency. */
 const urgentWaitMs = 60_000;
 
-const waitWords: Record<Dependency, string> = {
-  source: 'Reading has been waiting for the source',
-  database: 'Work has been waiting for the database',
-  storage: 'Downloads have been waiting for the storage',
-};
+const taskWords = { reading: 'Reading has', downloads: 'Downloads have', deletion: 'Deletion has' } as const;
 
 /** Accounts that wait for the same reason make one problem. It names the account where only one waits. */
 function toWaitProblems(waits: readonly Wait[], now: Date): Problem[] {
@@ -77,9 +66,8 @@ function toWaitProblems(waits: readonly Wait[], now: Date): Problem[] {
   return [...alike.values()].map((same) => {
     const [{ advertiser, task, dependency, reason }] = same as [Wait, ...Wait[]];
     const since = Math.min(...same.map((wait) => wait.since.getTime()));
-    const isDeletion = task === 'deletion';
-    const who = isDeletion ? 'Deletion has been waiting for the storage' : waitWords[dependency];
-    const left = isDeletion ? 'Infected, erased or unused files are still there. ' : '';
+    const who = `${taskWords[task]} been waiting for the ${dependency}`;
+    const left = task === 'deletion' ? 'Infected, erased or unused files are still there. ' : '';
     const many = same.length > 1 ? ` (${same.length} advertisers)` : '';
     return {
       advertiser: same.length === 1 ? advertiser : null,
@@ -101,13 +89,11 @@ export function toReport(status: Status): object {
 }
 
 function toExtractProblems({ location, publishedAt, withinMs }: ExtractStatus, now: Date): Problem[] {
-  const ageMs = publishedAt === null ? null : now.getTime() - publishedAt.getTime();
-  if (ageMs !== null && ageMs <= withinMs) return [];
-  const what =
-    ageMs === null
-      ? `Nothing has been extracted to ${location} yet.`
-      : `The extract at ${location} is ${formatSpan(ageMs)} old, the limit is ${formatSpan(withinMs)} (EXTRACT_WITHIN).`;
-  return [{ advertiser: null, what, command: 'intake extract --since-last', urgent: false }];
+  const problem = (what: string) => [{ advertiser: null, what, command: 'intake extract --since-last', urgent: false }];
+  if (publishedAt === null) return problem(`Nothing has been extracted to ${location} yet.`);
+  const ageMs = now.getTime() - publishedAt.getTime();
+  const age = `${formatSpan(ageMs)} old, the limit is ${formatSpan(withinMs)} (EXTRACT_WITHIN)`;
+  return ageMs <= withinMs ? [] : problem(`The extract at ${location} is ${age}.`);
 }
 
 function toHeadline(advertisers: readonly AdvertiserStatus[], problems: readonly Problem[]): string {

@@ -2,14 +2,7 @@
 // exist anyway.
 import { mostQuarantined } from '../../domain/application.ts';
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
-import type {
-  AdvertiserFacts,
-  AdvertiserStatus,
-  History,
-  Hour,
-  RecentSweep,
-  SweepFacts,
-} from '../../domain/status/advertiser-status.ts';
+import type { AdvertiserFacts, AdvertiserStatus, History, Hour, SweepFacts } from '../../domain/status/advertiser-status.ts';
 import { arrivalSample } from '../../domain/status/silence.ts';
 import { volatileNames } from '../applications/volatile.ts';
 import { isDue, listReadAt } from '../files/download-queue.ts';
@@ -171,10 +164,9 @@ async function loadHours(db: Queryable, from: Date | undefined, to: Date): Promi
 /** True of a sweep `s` that found evidence against completeness, or ended with gaps. */
 const isDoubtful = `(s.risk = 'doubt' OR s.state = 'open')`;
 
-async function loadRecentSweeps(db: Queryable): Promise<RecentSweep[]> {
-  return await db.query<RecentSweep>(
-    `SELECT v.name AS advertiser, ${sweepFacts},
-       NOT EXISTS (SELECT 1 FROM intake.sweeps e WHERE e.advertiser_id = s.advertiser_id AND e.sweep_id < s.sweep_id AND e.state <> 'dropped') AS "isFirst"
+async function loadRecentSweeps(db: Queryable): Promise<History['recentSweeps']> {
+  return await db.query<SweepFacts & { advertiser: string }>(
+    `SELECT v.name AS advertiser, ${sweepFacts}
      FROM intake.advertisers v CROSS JOIN LATERAL (
        SELECT * FROM intake.sweeps s WHERE s.advertiser_id = v.advertiser_id AND s.state <> 'dropped'
          AND (s.purpose <> 'live' OR ${isDoubtful}) ORDER BY s.started_at DESC LIMIT 12) AS s

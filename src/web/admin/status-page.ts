@@ -181,7 +181,7 @@ function renderSweeps({ recentSweeps }: History, at: Date): Html {
     rows: recentSweeps.map((sweep) => [
       renderAgo(sweep.startedAt, at),
       sweep.advertiser,
-      sweep.isFirst ? 'first sweep' : toSweepName(sweep),
+      toSweepName(sweep),
       renderResult(toSweepResult(sweep)),
       formatCount(sweep.requests),
       formatCount(sweep.added),
