@@ -88,11 +88,7 @@ export interface SweepFacts {
   readonly changed: number;
 }
 
-const sweepNames: Readonly<Record<string, string>> = { live: 'poll', witness: 'cross-check' };
-
-export function toSweepName({ purpose }: Pick<SweepFacts, 'purpose'>): string {
-  return sweepNames[purpose] ?? purpose;
-}
+export const toSweepName = ({ purpose }: Pick<SweepFacts, 'purpose'>) => (purpose === 'live' ? 'poll' : purpose);
 
 /** A sweep's result in a word or two, its severity, and the reason. */
 export interface SweepResult {
