@@ -11,13 +11,8 @@ export function decodeText(bytes: Uint8Array, contentType: string | undefined): 
   const body = withoutMark(bytes);
   const order = toByteOrder(body);
   if (order !== null) return decodeUtf16(body, order);
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(body);
-  } catch {
-    const decoder = toDecoder(toDeclaredCharset(body, contentType));
-    const text = decoder.decode(body);
-    return text.includes('\ufffd') ? keepInvalid(text, body) : text;
-  }
+  if (isUtf8(body)) return new TextDecoder().decode(body);
+  return decodeParts(body, toDecoder(toDeclaredCharset(body, contentType)));
 }
 
 /** The bytes behind the byte order mark of UTF-8. */
@@ -63,42 +58,30 @@ function toDecoder(charset = 'utf-8'): TextDecoder {
 /** The most characters of words with invalid bytes. JSON writes each byte with six characters, and each takes memory from here on. */
 const mostInvalid = 1_000_000;
 
-/**
- * Puts the bytes of each word with invalid ones into its text, in place of its first U+FFFD. Words lie between bytes below 0x30, which the
- * text has as well; where it has others, it stays as it is.
- */
-function keepInvalid(text: string, body: Uint8Array): string {
-  const units = new Uint16Array(body).map((byte) => (byte < 0x80 ? byte : 0xdc00 + byte));
-  const standIns = Buffer.from(units.buffer).toString('utf16le');
-  const parts: string[] = [];
-  let kept = '';
-  let copied = 0;
+/** Decodes parts of about a thousand bytes, and those with invalid ones word by word. Words lie between bytes below 0x30. */
+function decodeParts(body: Uint8Array, decoder: TextDecoder): string {
   let invalid = 0;
-  for (let from = 0, byteFrom = 0; from <= text.length; from++, byteFrom++) {
-    const [first, firstByte] = [from, byteFrom];
-    let isInvalid = false;
-    for (; text.charCodeAt(from) > 0x2f; from++) isInvalid ||= text.charCodeAt(from) === 0xfffd;
-    while ((body[byteFrom] ?? 0) > 0x2f) byteFrom++;
-    if ((text.charCodeAt(from) || 0) !== (body[byteFrom] ?? 0)) return text;
-    if (!isInvalid) continue;
-    const bytes = body.subarray(firstByte, byteFrom);
+  const decodeWord = (word: string) => {
+    const bytes = Buffer.from(word, 'latin1');
+    const text = decoder.decode(bytes);
+    if (!text.includes('\ufffd')) return text;
     // U+FFFD itself, or a word in another charset.
-    const word = isUtf8(bytes)
-      ? Buffer.from(bytes).toString()
-      : putInto(text.slice(first, from), standIns.slice(firstByte, byteFrom).replace(/[\0-\x7f]+/g, ''));
+    if (isUtf8(bytes)) return bytes.toString();
     invalid += word.length;
     if (invalid > mostInvalid) refuse('is not text in its charset');
-    parts.push(text.slice(copied, first), word);
-    copied = from;
-    // A part takes more memory than its text, and there may be millions.
-    if (parts.length > 10_000) kept += parts.splice(0).join('');
+    const at = text.indexOf('\ufffd');
+    const standIns = Array.from(bytes.filter((byte) => byte > 0x7f), (byte) => String.fromCharCode(0xdc00 + byte));
+    // Right behind an escaped surrogate, the first one would be the other half of a character.
+    const isBehindHalf = /\\ud[89ab]..$|;$/i.test(text.slice(Math.max(0, at - 6), at));
+    return text.slice(0, isBehindHalf ? at + 1 : at) + standIns.join('') + text.slice(at + 1);
+  };
+  const parts: string[] = [];
+  for (let from = 0, to = 0; from < body.length; from = to) {
+    for (to = from + 1_000; (body[to] ?? 0) > 0x2f; ) to++;
+    const part = body.subarray(from, to);
+    const text = decoder.decode(part);
+    const isWhole = !text.includes('\ufffd');
+    parts.push(isWhole ? text : Buffer.from(part).toString('latin1').replace(/[^\0-\x2f]+/g, decodeWord));
   }
-  return kept + parts.join('') + text.slice(copied);
-}
-
-/** Right behind an escaped surrogate, the first stand-in would be the other half of a character. */
-function putInto(word: string, standIns: string): string {
-  const at = word.indexOf('\ufffd');
-  const isBehindHalf = /\\ud[89ab]..$|;$/i.test(word.slice(Math.max(0, at - 6), at));
-  return word.slice(0, isBehindHalf ? at + 1 : at) + standIns + word.slice(at + 1);
+  return parts.join('');
 }
