@@ -14,7 +14,7 @@ export interface SourceDate {
 export const noDate = 'lies in year 1 or before, which stands for no date';
 
 const slashDate = /^\\?\/Date\((-?\d{1,20})([+-]\d\d:?\d\d)?\)\\?\/$/i;
-const isoDate = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,12}))?)?\s?(Z|[+-]\d\d:?\d\d)?)?$/i;
+const isoDate = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?:(:\d\d)(?:[.,](\d{1,12}))?)?\s?(Z|[+-]\d\d:?\d\d)?)?$/i;
 
 // Years 2 to 9999: year 1 usually means "no date", and every database and format supports these years.
 const earliestMs = Date.parse('0002-01-01T00:00:00Z');
@@ -46,22 +46,12 @@ export function toFilterDate(at: number): string {
   return new Date(wallMs).toISOString().slice(0, 19);
 }
 
-function parseIso(parts: RegExpExecArray): SourceDate {
-  const part = (group: number): number => Number(parts[group] ?? 0);
-  const [month, day] = [part(2), part(3)];
-  const [hour, minute, second] = [part(4), part(5), part(6)];
-  const wall = new Date(0);
-  wall.setUTCFullYear(part(1), month - 1, day);
-  // setUTCFullYear turns 31 April into 1 May: a date that changes is invalid.
-  if (wall.getUTCMonth() !== month - 1 || wall.getUTCDate() !== day) return broken('is not a date');
-  if (hour > 23 || minute > 59 || second > 59) return broken('is not a time of day');
-  const millisecond = Number((parts[7] ?? '').padEnd(3, '0').slice(0, 3));
-  const wallMs = wall.getTime() + ((hour * 60 + minute) * 60 + second) * 1000 + millisecond;
-  const zone = parts[8];
-  if (zone === undefined) {
-    // Spec: DateSubmitted is in Australian Eastern Standard time. Spec silent: text without a zone.
-    return bounded(wallMs - standardOffsetMs, undefined, 'has no zone, read as +10:00');
-  }
+function parseIso([, day = '', minute = '00:00', second = ':00', fraction = '', zone]: RegExpExecArray): SourceDate {
+  const wallMs = Date.parse(`${day}T${minute}${second}.${fraction.padEnd(3, '0').slice(0, 3)}Z`);
+  // Date.parse turns 31 April into 1 May, and 24:00 into the next day: a date that changes is invalid.
+  if (Number.isNaN(wallMs) || !new Date(wallMs).toISOString().startsWith(day)) return broken('is not a date');
+  // Spec: DateSubmitted is in Australian Eastern Standard time. Spec silent: text without a zone.
+  if (zone === undefined) return bounded(wallMs - standardOffsetMs, undefined, 'has no zone, read as +10:00');
   // Z is treated like no offset, since JSON serializers write a UTC date without one.
   if (zone.toUpperCase() === 'Z') return bounded(wallMs, undefined, null);
   const offsetMs = toOffsetMs(zone);

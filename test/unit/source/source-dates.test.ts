@@ -40,7 +40,7 @@ const rows: readonly Row[] = [
   { row: 'the doubled hour, second', value: '2024-04-07T02:30:00+10:00', at: 1_712_421_000_000, offset: '+10:00' },
   { row: 'the skipped hour', value: '2024-10-06T02:30:00+10:00', at: 1_728_145_800_000, offset: '+10:00' },
   { row: 'a 30th of February', value: '2024-02-30T00:00:00Z', at: null, problem: /not a date/ },
-  { row: 'a 25th hour', value: '2024-02-03T25:00:00Z', at: null, problem: /time of day/ },
+  { row: 'a 25th hour', value: '2024-02-03T25:00:00Z', at: null, problem: /not a date/ },
   { row: 'empty text', value: '', at: null, problem: /not a date/ },
   { row: 'words', value: 'yesterday', at: null, problem: /not a date/ },
   { row: 'a bare number', value: noon, at: null, problem: /not a date text/ },
