@@ -1,7 +1,7 @@
 // Reads a hidden server with the product's coverage logic (src/domain/coverage) and a map of ids as the store. It knows only what the product
 // knows; test/journey/coverage-servers.test.ts holds it against the product.
 
-import type { Done } from '../../src/domain/coverage/certificate.ts';
+import { type AuditPlace, auditQuestions, auditSize, type Done, lackingIds } from '../../src/domain/coverage/certificate.ts';
 import { ask, begin, type KnownIds } from '../../src/domain/coverage/coverage.ts';
 import { learn } from '../../src/domain/coverage/learn.ts';
 import { contains, isSingle, nearestPosition, type Position } from '../../src/domain/coverage/position.ts';
@@ -20,7 +20,6 @@ import {
   type Plan,
   type State,
 } from '../../src/domain/coverage/state.ts';
-import { type AuditPlace, auditQuestions, auditSize, lackingIds } from '../../src/domain/coverage/witness.ts';
 import { createRandom } from '../support/suite/random.ts';
 import { type HiddenServer, isFailure, type ListReply, type ListRequest } from './hidden-server.ts';
 

@@ -1,6 +1,7 @@
 // Decides what an answer proves: its range is closed, or is asked again in parts, or the source does not honour its filters. R1 to R9 are the
 // rules of docs/coverage.md, each named where it is applied.
 
+import { mostGone, noteClosed, planWitnesses } from './certificate.ts';
 import {
   contains,
   gapsBetween,
@@ -47,7 +48,6 @@ import {
   type Wider,
 } from './state.ts';
 import { beginWalk, learnWalk } from './walk.ts';
-import { mostGone, noteClosed, planWitnesses } from './witness.ts';
 
 export function learn(state: State, question: Question, answer: Answer): Learned {
   const draft: Draft = { facts: { ...state.facts, requests: state.facts.requests + 1 }, open: state.open };

@@ -3,7 +3,7 @@
 
 import { isSingle } from '../../domain/coverage/position.ts';
 import { aloneQuestion, dateSlackSeconds, type Question } from '../../domain/coverage/question.ts';
-import { auditQuestions, auditSize, lackingIds } from '../../domain/coverage/witness.ts';
+import { auditQuestions, auditSize, lackingIds } from '../../domain/coverage/certificate.ts';
 import { toAuditBody } from '../../domain/evidence/record.ts';
 import { type Asker, commitAnswer, compared, createAsker, toReadPage } from './answers.ts';
 import { loadState, type ReadContext, type SweepDeps } from './sweep.ts';
