@@ -4,6 +4,7 @@
 import type { Application } from './application.ts';
 import { listTexts, parseAddress, readMembers, toAccountId } from './person.ts';
 
+const naming = ['account', 'address', 'name', 'word'] as const;
 const columns = ['jobSeekerId', 'email', 'phone', 'firstName', 'lastName'] as const;
 
 /** `raw` may be null where all columns have a text. */
@@ -14,7 +15,7 @@ export function chooseCopy(copies: readonly Application[], row?: Applicant) {
   const own = row && toFacts(row);
   const ranked = copies.map((application) => {
     const facts = toFacts(application);
-    const isAlike = own !== undefined && toPairs(own, facts).some(([one, other]) => one !== null && one === other);
+    const isAlike = own !== undefined && naming.some((fact) => own[fact] !== null && own[fact] === facts[fact]);
     const isSame = own !== undefined && !isApart(own, facts);
     // A copy that names nobody may be anybody's.
     const rank = [...[isAlike, isSame, facts.name !== null].map(Number), application.contentHash].join(' ');
@@ -35,52 +36,41 @@ export const isSomebodyElse = (a: Applicant, b: Applicant): boolean => isApart(t
 export function isNewcomer(row: Applicant, shown: Applicant): boolean {
   const [a, b] = [toFacts(row), toFacts(shown)];
   if (!isApart(a, b)) return false;
-  const isSaid = (fact: keyof Facts) => a[fact] !== null && b[fact] !== null;
-  const isSame = (fact: keyof Facts) => isSaid(fact) && a[fact] === b[fact];
-  const compared = (['account', 'address'] as const).filter(isSaid);
+  const isSame = (fact: keyof Facts) => a[fact] !== null && a[fact] === b[fact];
+  const compared = listSaid(a, b, ['account', 'address']);
   if (compared.length === 2) return !compared.some(isSame);
   const words = ['firstName', 'lastName', 'phone'] as const;
   if (compared.length === 1) return !words.every(isSame);
-  const said = [...words, 'unkept' as const].filter(isSaid);
+  const said = listSaid(a, b, [...words, 'unkept']);
   return said.length === 0 || !said.every(isSame);
 }
 
 function isApart(a: Facts, b: Facts): boolean {
-  const [account, address, ...words] = toPairs(a, b);
-  const said = [account, address].filter((pair) => pair?.every((fact) => fact !== null));
-  const compared = said.length > 0 ? said : words;
-  return compared.some((pair) => pair?.every((fact) => fact !== null) && pair[0] !== pair[1]);
+  const ids = listSaid(a, b, ['account', 'address']);
+  const compared = ids.length > 0 ? ids : listSaid(a, b, ['name', 'word']);
+  return compared.some((fact) => a[fact] !== b[fact]);
 }
 
-function toPairs(a: Facts, b: Facts) {
-  return (['account', 'address', 'name', 'word'] as const).map((fact) => [a[fact], b[fact]] as const);
+/** Those of these facts that both have. */
+function listSaid(a: Facts, b: Facts, facts: readonly (keyof Facts)[]) {
+  return facts.filter((fact) => a[fact] !== null && b[fact] !== null);
 }
+
+type Facts = ReturnType<typeof toFacts>;
 
 /** What identifies a person; null where there is none. Takes time in proportion to the texts, so each copy's is made once. */
-interface Facts {
-  readonly account: string | null;
-  readonly address: string | null;
-  readonly phone: string | null;
-  readonly firstName: string | null;
-  readonly lastName: string | null;
-  /** The texts in place of the columns that are null. */
-  readonly unkept: string | null;
-  /** All that names somebody. */
-  readonly name: string | null;
-  /** Where nothing does, what stands in the place of the address. */
-  readonly word: string | null;
-}
-
-function toFacts(applicant: Applicant): Facts {
+function toFacts(applicant: Applicant) {
   const { jobSeekerId, email } = applicant;
   const account = toAccountId(jobSeekerId);
   const address = parseAddress(email ?? '');
   const phone = applicant.phone?.replace(/\D/g, '') || null;
   const [firstName = null, lastName = null] = [applicant.firstName, applicant.lastName].map(toName);
+  // The texts in place of the columns that are null.
   const texts = listUnkept(applicant);
+  const unkept = texts.length > 0 ? JSON.stringify(texts) : null;
+  // All that names somebody; where nothing does, what stands in the place of the address.
   const facts = [account, address, phone, firstName, lastName, ...texts];
   const name = facts.some((fact) => fact !== null) ? JSON.stringify(facts) : null;
-  const unkept = texts.length > 0 ? JSON.stringify(texts) : null;
   const word = name === null ? email?.trim() || null : null;
   return { account, address, phone, firstName, lastName, unkept, name, word };
 }
