@@ -69,13 +69,6 @@ export type Answer =
   | { readonly status: number; readonly retryAfterMs?: Delay | undefined }
   | { readonly status: null; readonly reason: string };
 
-export interface DeliveryFailure {
-  readonly reason: string;
-  readonly waitMs: number;
-  /** Only a person continues. */
-  readonly isGone: boolean;
-}
-
 /** Failures are retried for this long, as long as the schedule that Standard Webhooks recommends. Then the endpoint counts as halted. */
 export const retryForMs = 75 * 3_600_000;
 
@@ -93,8 +86,10 @@ export function toPauseMs({ failures, forMs }: Failing, random: number): number 
   return backoff(failures + 1, forMs < retryForMs ? whileFailing : whileHalted, random);
 }
 
-/** The failure that an answer means; null where the message was delivered. */
-export function findFailure(answer: Answer, failing: Failing, random: number): DeliveryFailure | null {
+export type DeliveryFailure = NonNullable<ReturnType<typeof findFailure>>;
+
+/** The failure that an answer means; null where the message was delivered. `isGone`: only a person continues. */
+export function findFailure(answer: Answer, failing: Failing, random: number) {
   if (isDelivered(answer)) return null;
   const demandedMs = answer.status === null ? 0 : (answer.retryAfterMs ?? 0);
   // An endpoint can make the pause longer, not shorter: one that asks for a second for ever would be sent a message a second.

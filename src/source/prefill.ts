@@ -11,20 +11,6 @@ import { parseJson } from './parse/json.ts';
 import { findAccountIds, parseProfile } from './parse/profile.ts';
 import { isObject, refuse, toScalarText } from './parse/values.ts';
 
-export interface PrefillSource {
-  /** The URL of the consent page, for the candidate's browser. */
-  toAuthorizeUrl(state: string, advertiserId: bigint): string;
-  /** Exchanges a code, once. Throws CodeSpent, another Trouble, or the signal's reason. */
-  openSession(code: string, signal: AbortSignal): Promise<CandidateSession>;
-}
-
-export interface CandidateSession {
-  /** Requests the profile, without retries. */
-  loadProfile(request: PrefillRequest, signal: AbortSignal): Promise<Profile>;
-  /** Loads a complete resume into the spool, or throws. */
-  loadResume(resumeId: string, spool: Pick<Spool, 'open'>, signal: AbortSignal): Promise<Resume>;
-}
-
 export interface PrefillSourceOptions extends Omit<HttpOptions, 'credential'> {
   /** Base URL of the OAuth server; {auth_url} in the spec. */
   readonly authUrl: string;
@@ -38,58 +24,52 @@ export interface PrefillSourceOptions extends Omit<HttpOptions, 'credential'> {
 const tokenMaxBytes = 65_536;
 const profileMaxBytes = 2_000_000;
 
+export type PrefillSource = ReturnType<typeof createPrefillSource>;
+export type CandidateSession = Awaited<ReturnType<PrefillSource['openSession']>>;
+
 /** Creates the client; it sends nothing before the first code. */
-export function createPrefillSource(options: PrefillSourceOptions): PrefillSource {
+export function createPrefillSource(options: PrefillSourceOptions) {
   const auth = createHttp({ ...options, url: options.authUrl });
   const api = createHttp(options);
   const { clientId, clientSecret, redirectUri } = options;
   const accept = 'application/json';
-  const createSession = (authorization: string, accountIds: readonly string[]): CandidateSession => ({
-    loadProfile(request, signal) {
-      const posted = { contentType: 'application/json', body: JSON.stringify(toBody(request)) };
-      return api.post(
-        { path: 'v2/applications/prefilled', accept, authorization, ...posted, signal },
-        async (answer) => {
-          const trouble = toStatusTrouble(answer, Date.now());
-          if (trouble !== null) throw trouble;
-          if (answer.status === 204) throw new Trouble('missing', 'The source has no profile (204).', { status: 204 });
-          return parseProfile(await readJson(answer, profileMaxBytes), options.url, accountIds);
-        },
-      );
-    },
-    loadResume: (resumeId, spool, signal) =>
-      api.get({ path: `v2/resumes/${resumeId}`, accept: 'application/octet-stream', authorization, signal }, (answer) =>
-        readResume(answer, spool, options.resumeMaxBytes),
-      ),
-  });
   return {
-    toAuthorizeUrl: (state, advertiserId) => toAuthorizeUrl(options, state, advertiserId),
-    async openSession(code, signal) {
-      const posted = {
-        contentType: 'application/x-www-form-urlencoded',
-        body: new URLSearchParams({ code, redirect_uri: redirectUri, grant_type: 'authorization_code' }).toString(),
-      };
+    /** The URL of the consent page, for the candidate's browser. Spec: six query parameters. */
+    toAuthorizeUrl(state: string, advertiserId: bigint): string {
+      const url = new URL(`${options.authUrl.replace(/\/$/, '')}/api/iam/oauth2/authorize`);
+      const asked = { state, scope: 'r_profile_apply', response_type: 'code', advertiser_id: String(advertiserId) };
+      url.search = new URLSearchParams({ client_id: clientId, redirect_uri: redirectUri, ...asked }).toString();
+      return url.href;
+    },
+    /** Exchanges a code, once. Throws CodeSpent, another Trouble, or the signal's reason. */
+    async openSession(code: string, signal: AbortSignal) {
+      const granted = new URLSearchParams({ code, redirect_uri: redirectUri, grant_type: 'authorization_code' });
+      const posted = { contentType: 'application/x-www-form-urlencoded', body: granted.toString() };
       // Spec: base64(client_id:client_secret), both unencoded; RFC 6749 would percent-encode them first.
-      const authorization = `Basic ${Buffer.from(`${clientId}:${clientSecret()}`).toString('base64')}`;
-      const request = { path: 'api/iam/oauth2/token', accept, authorization, ...posted, signal };
-      const { token, accountIds } = await auth.post(request, readToken);
-      return createSession(`Bearer ${token}`, accountIds);
+      const basic = `Basic ${Buffer.from(`${clientId}:${clientSecret()}`).toString('base64')}`;
+      const exchange = { path: 'api/iam/oauth2/token', accept, authorization: basic, ...posted, signal };
+      const { token, accountIds } = await auth.post(exchange, readToken);
+      const authorization = `Bearer ${token}`;
+      return {
+        /** Requests the profile, without retries. */
+        loadProfile(request: PrefillRequest, signal: AbortSignal): Promise<Profile> {
+          const sent = { contentType: accept, body: JSON.stringify(toBody(request)) };
+          const asked = { path: 'v2/applications/prefilled', accept, authorization, ...sent, signal };
+          return api.post(asked, async (answer) => {
+            const trouble = toStatusTrouble(answer, Date.now());
+            if (trouble !== null) throw trouble;
+            if (answer.status === 204) throw new Trouble('missing', 'The source has no profile (204).', { status: 204 });
+            return parseProfile(await readJson(answer, profileMaxBytes), options.url, accountIds);
+          });
+        },
+        /** Loads a complete resume into the spool, or throws. */
+        loadResume(resumeId: string, spool: Pick<Spool, 'open'>, signal: AbortSignal): Promise<Resume> {
+          const asked = { path: `v2/resumes/${resumeId}`, accept: 'application/octet-stream', authorization, signal };
+          return api.get(asked, (answer) => readResume(answer, spool, options.resumeMaxBytes));
+        },
+      };
     },
   };
-}
-
-/** Spec: six query parameters. */
-function toAuthorizeUrl(options: PrefillSourceOptions, state: string, advertiserId: bigint): string {
-  const url = new URL(`${options.authUrl.replace(/\/$/, '')}/api/iam/oauth2/authorize`);
-  url.search = new URLSearchParams({
-    client_id: options.clientId,
-    redirect_uri: options.redirectUri,
-    state,
-    scope: 'r_profile_apply',
-    response_type: 'code',
-    advertiser_id: String(advertiserId),
-  }).toString();
-  return url.href;
 }
 
 // Spec: Prefill request body. Spec silent: which fields are required; empty fields are left out.

@@ -6,14 +6,6 @@
 const widths = [65_536n, 256n, 1n] as const;
 export type Step = 1 | 2 | 3;
 
-/** What the copy answered: the step, and the fingerprint of every range of its width that is not empty. */
-export interface CopyAnswer {
-  readonly step: Step;
-  /** The ranges that were asked about; null: all ids. */
-  readonly asked: readonly Range[] | null;
-  readonly ranges: readonly Fingerprint[];
-}
-
 export interface Range {
   readonly advertiserId: bigint;
   readonly fromId: bigint;
@@ -48,8 +40,13 @@ export function findDifferences(own: readonly Fingerprint[], copy: readonly Fing
 
 const columns = ['step', 'width', 'advertiser_id', 'from_id', 'applications', 'fingerprint'];
 
-/** The rows of a copy's answer, CSV with a header; null if it is something else. */
-export function parseAnswer(text: string): CopyAnswer | null {
+export type CopyAnswer = NonNullable<ReturnType<typeof parseAnswer>>;
+
+/**
+ * What the copy answered, CSV with a header: the step, the ranges that were asked about (null: all ids), and the fingerprint of every range of
+ * the step's width that is not empty. Null if it is something else.
+ */
+export function parseAnswer(text: string) {
   const lines = text.replaceAll(/["\r ]/g, '').trim().split('\n');
   const [header = [], ...rows] = lines.map((line) => line.split(','));
   // Engines differ in the case of names. An engine's error message is no empty copy.

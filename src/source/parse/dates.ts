@@ -1,15 +1,6 @@
 // Parses the source's dates, `/Date(ms+hhmm)/` and ISO text, into instants. In `/Date()/` the milliseconds are the instant and the offset
 // is for display only. Does not compare with the clock: a future date is valid.
 
-/** A date as the source wrote it. `problem` says why it could not be kept unchanged; otherwise null. */
-export interface SourceDate {
-  /** Milliseconds since the epoch; null when there is no usable date. */
-  readonly at: number | null;
-  /** The offset as written, in the form `+11:00`; null when there is none, or `Z`. */
-  readonly offset: string | null;
-  readonly problem: string | null;
-}
-
 /** The problem of a date in year 1, which means "no date". */
 export const noDate = 'lies in year 1 or before, which stands for no date';
 
@@ -21,8 +12,11 @@ const earliestMs = Date.parse('0002-01-01T00:00:00Z');
 const latestMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 const standardOffsetMs = 10 * 3_600_000;
 
-/** Parses a date member. An absent or null member is not a problem; an invalid one is. */
-export function parseDate(value: unknown): SourceDate {
+/**
+ * Parses a date member. `at`: milliseconds since the epoch; null when there is no usable date. `offset`: as written, in the form `+11:00`; null
+ * when there is none, or `Z`. `problem`: why an invalid date could not be kept unchanged; null for an absent or null member.
+ */
+export function parseDate(value: unknown) {
   if (value === null || value === undefined) return broken(null);
   if (typeof value !== 'string') return broken('is not a date text');
   const text = value.trim();
@@ -46,7 +40,7 @@ export function toFilterDate(at: number): string {
   return new Date(wallMs).toISOString().slice(0, 19);
 }
 
-function parseIso([, day = '', minute = '00:00', second = ':00', fraction = '', zone]: RegExpExecArray): SourceDate {
+function parseIso([, day = '', minute = '00:00', second = ':00', fraction = '', zone]: RegExpExecArray) {
   const wallMs = Date.parse(`${day}T${minute}${second}.${fraction.padEnd(3, '0').slice(0, 3)}Z`);
   // Date.parse turns 31 April into 1 May, and 24:00 into the next day: a date that changes is invalid.
   if (Number.isNaN(wallMs) || !new Date(wallMs).toISOString().startsWith(day)) return broken('is not a date');
@@ -58,7 +52,7 @@ function parseIso([, day = '', minute = '00:00', second = ':00', fraction = '', 
   return offsetMs === null ? broken('has an impossible offset') : bounded(wallMs - offsetMs, zone, null);
 }
 
-function bounded(at: number, zone: string | undefined, problem: string | null): SourceDate {
+function bounded(at: number, zone: string | undefined, problem: string | null) {
   if (at < earliestMs) return broken(noDate);
   if (at > latestMs) return broken('lies after year 9999');
   if (zone === undefined) return { at, offset: null, problem };
@@ -73,6 +67,6 @@ function toOffsetMs(zone: string): number | null {
   return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60_000;
 }
 
-function broken(problem: string | null): SourceDate {
+function broken(problem: string | null) {
   return { at: null, offset: null, problem };
 }
