@@ -9,14 +9,9 @@ export interface Members {
 
 export type Names = ReadonlyMap<string, string>;
 
+type Scalar = 'text' | 'integer' | 'boolean' | 'date';
 /** The type of a member in JSON. In XML every value is text: xml.ts gives it this type. */
-export type MemberType =
-  | 'text'
-  | 'integer'
-  | 'boolean'
-  | 'date'
-  | { readonly object: ObjectShape }
-  | { readonly listOf: ObjectShape };
+export type MemberType = Scalar | { readonly object: ObjectShape } | { readonly listOf: ObjectShape };
 
 export interface ObjectShape {
   readonly names: Names;

@@ -238,7 +238,7 @@ function toMembers(element: XmlElement, { names, types }: ObjectShape): unknown 
   return members.length === 0 ? text : toObject([...members, ['#text', text]]);
 }
 
-function toScalar(text: string, type: 'text' | 'integer' | 'boolean' | 'date'): unknown {
+function toScalar(text: string, type: Extract<MemberType, string>): unknown {
   const word = text.trim();
   if (type === 'text') return text;
   if (word === '') return null;
