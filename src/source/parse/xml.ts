@@ -30,9 +30,7 @@ const attributesKey = ':@';
 const textKey = '#text';
 const guard = '$';
 const noAttributes: ReadonlyMap<string, string> = new Map();
-const entities: ReadonlyMap<string, string> = new Map(
-  Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }),
-);
+const entities = new Map(Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }));
 
 const parser = new XMLParser({
   preserveOrder: true,
@@ -101,29 +99,18 @@ function toObject(members: readonly (readonly [string, unknown])[]): Record<stri
   return Object.fromEntries(Array.from(grouped, ([name, named]) => [name, toValue(named)]));
 }
 
+const texts = [['<![CDATA[', ']]>'] as const, ['<!--', '-->'] as const];
+
 /** Counts tags and attributes; text that looks like them, in CDATA or a comment, does not count. */
 function countValues(text: string): number {
   let values = 0;
-  let isInTag = false;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 0x3c) {
-      isInTag = true;
-      const next = text.charCodeAt(at + 1);
-      if (next === 0x21) at = findTextEnd(text, at);
-      else if (next !== 0x2f) values++;
-    } else if (code === 0x3e) isInTag = false;
-    else if (isInTag && code === 0x3d) values++;
+  for (let at = text.indexOf('<'), to = 0; at >= 0; at = text.indexOf('<', to)) {
+    const [, end = '>'] = texts.find(([start]) => text.startsWith(start, at)) ?? [];
+    const found = text.indexOf(end, at);
+    to = found < 0 ? text.length : found;
+    if (end === '>' && text[at + 1] !== '/') values += text.slice(at, to).split('=').length;
   }
   return values;
-}
-
-/** Where the CDATA or the comment that begins here ends; here, where neither begins. */
-function findTextEnd(text: string, at: number): number {
-  const isText = text.startsWith('<![CDATA[', at);
-  if (!isText && !text.startsWith('<!--', at)) return at;
-  const end = text.indexOf(isText ? ']]>' : '-->', at);
-  return end < 0 ? text.length : end;
 }
 
 function parseNodes(text: string): OrderedNode[] {
