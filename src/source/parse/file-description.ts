@@ -1,23 +1,13 @@
 // Describes a downloaded file: its declared type, its name, the type detected from its bytes, and whether it looks like an HTML page
 // instead of a file. None of it is trusted: a name is never used as a path, and the declared type only helps to detect such a page.
 
+import { isUtf8 } from 'node:buffer';
 import { parse as parseDisposition } from 'content-disposition';
 import { fileTypeFromBuffer } from 'file-type';
-import type { FileDescription } from '../../domain/blob.ts';
 import { withoutMark } from './charset.ts';
 
-export interface DescribedAnswer extends FileDescription {
-  /** Content-Encoding, where the source compressed the bytes without being asked. They are stored as received. */
-  readonly encoding: string | null;
-  /** True for what looks like an error or login page. Only a comparison with the listed Size is conclusive. */
-  readonly looksLikePage: boolean;
-}
-
 /** Describes a file by its headers and its first bytes. */
-export async function describeFile(
-  headers: Readonly<Record<string, string | undefined>>,
-  head: Uint8Array,
-): Promise<DescribedAnswer> {
+export async function describeFile(headers: Readonly<Record<string, string | undefined>>, head: Uint8Array) {
   const contentType = toText(headers['content-type'], 200);
   const fileName = parseFileName(headers['content-disposition']);
   const encoding = toText(headers['content-encoding']?.toLowerCase(), 50);
@@ -25,8 +15,9 @@ export async function describeFile(
     contentType,
     detectedType: (await detectType(head)) ?? (head.length > 0 && !head.includes(0) ? 'text/plain' : null),
     fileName,
+    /** Content-Encoding, where the source compressed the bytes without being asked. They are stored as received. */
     encoding: encoding === 'identity' ? null : encoding,
-    // Spec: rule 3 shows Content-Disposition on every attachment; an error page has none.
+    /** An error or login page? Only a comparison with Size is conclusive. Spec: rule 3 shows Content-Disposition on every attachment. */
     looksLikePage: startsAsHtml(head) || (fileName === null && /\b(?:html|json|xml)\b/i.test(contentType ?? '')),
   };
 }
@@ -65,12 +56,8 @@ function readName(header: string): string | undefined {
 
 /** Node gives a header as Latin-1, one character per byte. Bytes that are valid UTF-8 are decoded as such. */
 function toUtf8(header: string): string {
-  if (/[^\0-\xff]/.test(header)) return header;
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(header, 'latin1'));
-  } catch {
-    return header;
-  }
+  const bytes = Buffer.from(header, 'latin1');
+  return /[^\0-\xff]/.test(header) || !isUtf8(bytes) ? header : bytes.toString();
 }
 
 /** What a header says, cut to a number of characters; null when there is nothing to display. */

@@ -8,7 +8,7 @@ import { type HashSetting, toHashUse } from '../../domain/hash-trust.ts';
 import { largestScreenBytes, type ParsedScreens, toUnreadableNote } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
-import type { DescribedAnswer, describeFile } from '../../source/parse/file-description.ts';
+import type { describeFile } from '../../source/parse/file-description.ts';
 import type { parseScreens } from '../../source/parse/screen.ts';
 import type { CompletedState, Completion, StoredFile } from '../../store/files/complete-download.ts';
 import type { FileFacts, Twin } from '../../store/files/download-queue.ts';
@@ -128,7 +128,7 @@ function toLinked({ sizeBytes, sha256, contentType, detectedType }: Twin, hash: 
 interface FetchedFile extends AsyncDisposable {
   readonly body: BlobBody;
   readonly facts: BlobFacts;
-  readonly description: DescribedAnswer;
+  readonly description: Awaited<ReturnType<typeof describeFile>>;
   /** Null for files other than screens, and for a screen that cannot be parsed. */
   readonly screens: ParsedScreens | null;
   readonly notes: readonly Note[];
