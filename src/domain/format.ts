@@ -23,14 +23,9 @@ export function formatBytes(bytes: number): string {
 export function formatSpan(ms: number, units: 1 | 2 = 2): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))}ms`;
   if (ms < 10_000 && units === 2) return `${Number((ms / 1_000).toFixed(1))}s`;
-  const largest = spanUnits.findIndex(([, unitMs]) => ms >= unitMs);
-  let leftMs = ms;
-  const counts = spanUnits.slice(largest, largest + units).map(([unit, unitMs]) => {
-    const count = Math.floor(leftMs / unitMs);
-    leftMs -= count * unitMs;
-    return { count, unit };
-  });
-  return counts.flatMap(({ count, unit }) => (count === 0 ? [] : [`${count}${unit}`])).join(' ');
+  const [[unit, unitMs] = ['s', 1_000], next] = spanUnits.slice(spanUnits.findIndex(([, size]) => ms >= size));
+  const rest = next === undefined || units === 1 ? 0 : Math.floor((ms % unitMs) / next[1]);
+  return `${Math.floor(ms / unitMs)}${unit}${rest === 0 ? '' : ` ${rest}${next?.[0]}`}`;
 }
 
 export function formatAgo(at: Date, now: Date): string {

@@ -116,13 +116,11 @@ export function createHttp(options: HttpOptions) {
       // Once a request and its retries have used up the total timeout, there is no further retry.
       maxRetryTime: options.totalTimeoutMs,
       signal,
-      shouldRetry: ({ error }) => error instanceof Trouble && isRetryable(error),
-      onFailedAttempt: async ({ error, retriesLeft }) => {
-        // p-retry calls this after the last failure as well.
-        if (retriesLeft === 0 || !(error instanceof Trouble) || !isRetryable(error)) return;
+      shouldRetry: async ({ error }) => {
+        if (!(error instanceof Trouble) || !isRetryable(error)) return false;
         // An abort ends the pause; p-retry then throws the signal's reason.
-        if (error.retryAfterMs !== undefined)
-          await sleep(error.retryAfterMs, undefined, { signal }).catch(() => undefined);
+        await sleep(error.retryAfterMs ?? 0, undefined, { signal }).catch(() => undefined);
+        return true;
       },
     });
   }

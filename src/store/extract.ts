@@ -142,7 +142,7 @@ async function loadChanged(tx: Queryable, advertiserId: bigint, since: SinceEven
     `${changed} SELECT DISTINCT ${bucketOf('application_id')} AS bucket FROM changed ORDER BY bucket`,
     [advertiserId, since.position],
   );
-  return { months: months.map(({ month }) => month), buckets: buckets.map(({ bucket }) => bucket) };
+  return { month: months.map(({ month }) => month), bucket: buckets.map(({ bucket }) => bucket) };
 }
 
 /** How a column is read whose value Parquet holds in another form than the driver returns: microseconds, days, doubles. */

@@ -148,13 +148,10 @@ export function toDivision(view: string, isPersonal: boolean): Division {
   return monthly.includes(view) ? 'month' : 'none';
 }
 
-/** Which partitions of an advertiser have changed since the snapshot before; null: all may have. */
-export interface Changed {
-  readonly months: readonly string[];
-  readonly buckets: readonly string[];
-}
+/** Which partitions of an advertiser have changed since the snapshot before. */
+export type Changed = Readonly<Record<Exclude<Division, 'none'>, readonly string[]>>;
 
-/** The partitions to write, and the files of the snapshot before that stay. `write` null: all partitions. */
+/** The partitions to write, and the files of the snapshot before that stay. `changed`, `write` null: all partitions. */
 export function planPartitions(
   view: string,
   division: Division,
@@ -162,15 +159,9 @@ export function planPartitions(
   changed: Changed | null,
 ): { readonly write: readonly string[] | null; readonly keep: readonly ExtractFile[] } {
   if (changed === null || division === 'none') return { write: null, keep: [] };
-  const write = division === 'month' ? changed.months : changed.buckets;
+  const write = changed[division];
   const isKept = ({ partition }: ExtractFile) => partition !== null && !write.includes(partition);
   return { write, keep: earlier.filter((file) => file.view === view && isKept(file)) };
-}
-
-/** Whether the files of the snapshot before can serve for this view: it holds the view, with the same columns. */
-export function isContinued(previous: Manifest, view: string, columns: readonly ExtractColumn[]): boolean {
-  const before = previous.columns[view];
-  return before !== undefined && JSON.stringify(before) === JSON.stringify(columns);
 }
 
 /**

@@ -5,7 +5,6 @@ import {
   type Changed,
   type ExtractColumn,
   type ExtractFile,
-  isContinued,
   isWrittenBy,
   type Manifest,
   planPartitions,
@@ -179,8 +178,8 @@ async function writeFiles(
     const changed = isUsable ? await findChanged(snapshot, previous, advertiser, earlier) : null;
     for (const [view, columns] of Object.entries(request.columns)) {
       const division = toDivision(view, personalViews.includes(view));
-      const continued = previous !== null && isContinued(previous, view, columns) ? changed : null;
-      const { write, keep } = planPartitions(view, division, earlier, continued);
+      const isContinued = JSON.stringify(previous?.columns[view]) === JSON.stringify(columns);
+      const { write, keep } = planPartitions(view, division, earlier, isContinued ? changed : null);
       const viewRequest = { view, columns, division, advertiserId, snapshotId, earlier, signal };
       const shown = [...keep, ...(await writeRows(writeDeps, viewRequest, loadChunks(snapshot, viewRequest, write)))];
       // Readers of a view of which there are no rows find its columns.
