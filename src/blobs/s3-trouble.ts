@@ -1,13 +1,13 @@
 // Maps errors of the S3 SDK to Trouble. A message contains only the store's error code and status, never the store's message or the
 // request: those may contain names, keys and signed URLs.
 
-import { toDelay } from '../domain/delay.ts';
 import {
   CertificateTrouble,
-  Trouble,
-  type TroubleKind,
   toCertificateProblem,
   toConnectionReason,
+  toDelay,
+  Trouble,
+  type TroubleKind,
 } from '../domain/trouble.ts';
 
 /** Converts any error of the SDK to Trouble. */

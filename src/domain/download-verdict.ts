@@ -5,8 +5,7 @@
 // neither happens, so no attempt counts, however long it lasts; a refused credential halts the account where the list is read.
 
 import type { AttachmentState } from './application.ts';
-import { type BackoffRange, backoff } from './delay.ts';
-import type { Trouble } from './trouble.ts';
+import { backoff, type BackoffRange, type Trouble } from './trouble.ts';
 
 export type Verdict =
   | { readonly kind: 'retry'; readonly delayMs: number; readonly countsAttempt: boolean }

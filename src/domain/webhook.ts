@@ -1,7 +1,7 @@
 // Webhooks: what a message says about an event, what an endpoint's answer means, when a failed delivery is tried again, and what the status
 // says of an endpoint. Pure: signing and sending are in src/webhooks.
 
-import { type BackoffRange, backoff, type Delay } from './delay.ts';
+import { type BackoffRange, backoff, type Delay } from './trouble.ts';
 import { formatAgo, formatCount, formatSpan } from './format.ts';
 
 /** Types of events, as `intake.events` has them. */

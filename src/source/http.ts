@@ -6,13 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import pRetry from 'p-retry';
 import { Agent, type Dispatcher } from 'undici';
-import { type Delay, parseRetryAfter } from '../domain/delay.ts';
 import {
   CertificateTrouble,
-  Trouble,
+  type Delay,
+  parseRetryAfter,
   toCertificateProblem,
   toConnectionReason,
   toHostAndPort,
+  Trouble,
 } from '../domain/trouble.ts';
 import { version } from '../domain/version.ts';
 import { refuse } from './parse/values.ts';

@@ -4,8 +4,7 @@ import { createHmac } from 'node:crypto';
 import { promises as dns } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { Agent } from 'undici';
-import { parseRetryAfter } from '../domain/delay.ts';
-import { toCertificateProblem, toConnectionReason, toHostAndPort } from '../domain/trouble.ts';
+import { parseRetryAfter, toCertificateProblem, toConnectionReason, toHostAndPort } from '../domain/trouble.ts';
 import { version } from '../domain/version.ts';
 import type { Answer, WebhookMessage } from '../domain/webhook.ts';
 

@@ -1,6 +1,6 @@
 // The one formula of waits between attempts.
 import { describe, expect, test } from 'vitest';
-import { backoff } from '../../src/domain/delay.ts';
+import { backoff } from '../../src/domain/trouble.ts';
 
 describe('a backoff', () => {
   const range = { baseMs: 500, maxMs: 15_000 };

@@ -1,9 +1,8 @@
 // The one verdict on every failure of a download.
 import { describe, expect, it } from 'vitest';
-import { toDelay } from '../../src/domain/delay.ts';
 import { type FailedAttempt, mostAttempts, toVerdict } from '../../src/domain/download-verdict.ts';
 import { toHashUse } from '../../src/domain/hash-trust.ts';
-import { Trouble, type TroubleFacts, type TroubleKind } from '../../src/domain/trouble.ts';
+import { toDelay, Trouble, type TroubleFacts, type TroubleKind } from '../../src/domain/trouble.ts';
 
 const fail = (kind: TroubleKind, some: Partial<FailedAttempt> = {}, facts: TroubleFacts = {}) =>
   toVerdict({

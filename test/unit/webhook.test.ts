@@ -1,7 +1,7 @@
 // Webhooks without a database: what a message says, what an answer means, when it is tried again, and where it may go.
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import { toDelay } from '../../src/domain/delay.ts';
+import { toDelay } from '../../src/domain/trouble.ts';
 import {
   type Failing,
   findFailure,

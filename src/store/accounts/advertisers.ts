@@ -1,7 +1,6 @@
 // Advertisers: the accounts that are swept, by their configured name. The first answer shows an account's id, which is then pinned. A
 // halted advertiser is not swept until the cause is resolved.
-import type { Delay } from '../../domain/delay.ts';
-import { Trouble, type Wait } from '../../domain/trouble.ts';
+import { type Delay, Trouble, type Wait } from '../../domain/trouble.ts';
 import { isAhead, isBefore } from '../postgres/clock.ts';
 import { type Queryable, sqlState } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { BlobStore } from '../../../src/domain/blob.ts';
-import { type Delay, toDelay } from '../../../src/domain/delay.ts';
+import { type Delay, toDelay } from '../../../src/domain/trouble.ts';
 import { loadRetryAfter, noteRetryAfter } from '../../../src/store/accounts/advertisers.ts';
 import { appendEvents } from '../../../src/store/events.ts';
 import {

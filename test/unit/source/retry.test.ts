@@ -1,7 +1,6 @@
 // Retries of temporary failures.
 import { describe, expect, test, vi } from 'vitest';
-import { toDelay } from '../../../src/domain/delay.ts';
-import { LeaseLost, Trouble } from '../../../src/domain/trouble.ts';
+import { LeaseLost, toDelay, Trouble } from '../../../src/domain/trouble.ts';
 import { retry } from '../../../src/sync/retry.ts';
 
 describe('a retry', () => {
