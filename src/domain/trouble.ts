@@ -131,11 +131,7 @@ export function toDelay(ms: number): Delay | undefined {
 }
 
 /** The wait that a Retry-After header demands; undefined where it is absent, invalid, zero or in the past. */
-export function parseRetryAfter(
-  retryAfter: string | undefined,
-  date: string | undefined,
-  nowMs: number,
-): Delay | undefined {
+export function parseRetryAfter(retryAfter: string | undefined, date: string | undefined, nowMs: number) {
   const text = retryAfter?.trim() ?? '';
   if (/^\d+$/.test(text)) return toDelay(Number(text) * 1000);
   // Date.parse would read "-5" as a date; an HTTP date begins with its weekday.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toUnusualSilence } from '../../src/domain/status/silence.ts';
+import { toUnusualSilence } from '../../src/domain/status/advertiser-status.ts';
 
 const hour = 3600_000;
 const day = 24 * hour;

@@ -2,8 +2,14 @@
 // exist anyway.
 import { mostQuarantined } from '../../domain/application.ts';
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
-import type { AdvertiserFacts, AdvertiserStatus, History, Hour, SweepFacts } from '../../domain/status/advertiser-status.ts';
-import { arrivalSample } from '../../domain/status/silence.ts';
+import {
+  type AdvertiserFacts,
+  type AdvertiserStatus,
+  arrivalSample,
+  type History,
+  type Hour,
+  type SweepFacts,
+} from '../../domain/status/advertiser-status.ts';
 import { volatileNames } from '../applications/volatile.ts';
 import { isDue, listReadAt } from '../files/download-queue.ts';
 import { isUnrepaired } from '../files/verify-blobs.ts';
