@@ -7,7 +7,7 @@ import { parseEnv } from 'node:util';
 import { CommanderError } from 'commander';
 import { toJson } from '../domain/format.ts';
 import { type SafeError, toSafeError } from '../domain/safe-error.ts';
-import { version } from '../domain/version.ts';
+import { version } from '../domain/schema.ts';
 import { createProgram, type Definition } from './command.ts';
 import { commands } from './commands.ts';
 import { type ExitCode, exitCodes, Interrupted, Misuse, toFailure } from './failure.ts';

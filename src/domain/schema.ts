@@ -1,6 +1,10 @@
-// Compares the database's schema with the one that this version needs. Every command describes it in these words.
+// The version of Intake, and the database's schema compared with the one that it needs. Every command describes it in these words.
 
+import manifest from '../../package.json' with { type: 'json' };
 import { SchemaTrouble } from './trouble.ts';
+
+/** It stands in package.json and nowhere else. */
+export const { version } = manifest;
 
 export interface Schema {
   /** behind, absent: migrations are missing. newer: a later version has expanded it. ahead: one has made it unusable for this one. */
@@ -17,14 +21,12 @@ export interface AppliedMigration {
   readonly lowest: string | null;
 }
 
+type OwnMigration = Omit<AppliedMigration, 'version'>;
+
 /** Compares what was applied with what this version brings and needs: all of its migrations but the breaking ones. */
-export function toSchema(
-  applied: readonly AppliedMigration[],
-  own: readonly Pick<AppliedMigration, 'at' | 'lowest'>[],
-  version: string,
-): Schema {
+export function toSchema(applied: readonly AppliedMigration[], own: readonly OwnMigration[]): Schema {
   if (applied.length === 0) return { state: 'absent', version: null };
-  const excluding = findExcluding(applied, version);
+  const excluding = findExcluding(applied);
   if (excluding !== null) return { state: 'ahead', version: excluding };
   const known = new Set(applied.map(({ at }) => at));
   if (own.some(({ at, lowest }) => lowest === null && !known.has(at))) return { state: 'behind', version: null };
@@ -34,7 +36,7 @@ export function toSchema(
 }
 
 /** The lowest version that may run, where a breaking migration excludes this one; else null. */
-export function findExcluding(applied: readonly Pick<AppliedMigration, 'lowest'>[], version: string): string | null {
+export function findExcluding(applied: readonly Pick<AppliedMigration, 'lowest'>[]): string | null {
   const needed = applied.flatMap(({ lowest }) => (lowest !== null && isOlder(version, lowest) ? lowest : []));
   return needed.sort((a, b) => (isOlder(a, b) ? 1 : -1))[0] ?? null;
 }

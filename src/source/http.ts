@@ -15,7 +15,7 @@ import {
   toHostAndPort,
   Trouble,
 } from '../domain/trouble.ts';
-import { version } from '../domain/version.ts';
+import { version } from '../domain/schema.ts';
 import { refuse } from './parse/values.ts';
 
 export interface HttpOptions {

@@ -9,7 +9,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { version } from '../../domain/version.ts';
+import { version } from '../../domain/schema.ts';
 
 export interface Migration {
   readonly name: string;

@@ -13,7 +13,6 @@ import {
   toSchemaTrouble,
 } from '../../domain/schema.ts';
 import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
-import { version } from '../../domain/version.ts';
 import { clientOf, type DatabaseUrl } from './connection.ts';
 import { type Queryable, sqlState, toTrouble } from './database.ts';
 import { loadMigrations, type Migration } from './migration-files.ts';
@@ -258,7 +257,7 @@ async function findBlocker(watch: Queryable, pid: number): Promise<Blocker | nul
 }
 
 export async function loadSchema(db: Queryable): Promise<Schema> {
-  return toSchema(await loadApplied(db), loadMigrations(), version);
+  return toSchema(await loadApplied(db), loadMigrations());
 }
 
 export interface ServerFacts {

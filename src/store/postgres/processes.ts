@@ -1,8 +1,7 @@
 // Which processes run on this database, and of which version: the rows of `processes`, which each process renews. A breaking migration
 // waits until no older one is alive, and an older one that comes back learns from its next row that it may not go on.
-import { findExcluding, isOlder, toSchemaTrouble } from '../../domain/schema.ts';
+import { findExcluding, isOlder, toSchemaTrouble, version } from '../../domain/schema.ts';
 import { SchemaTrouble } from '../../domain/trouble.ts';
-import { version } from '../../domain/version.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Queryable } from './database.ts';
 
@@ -24,7 +23,7 @@ export async function renewProcess(db: Queryable, process: string): Promise<void
      SELECT lowest FROM intake.migrations WHERE lowest IS NOT NULL`,
     [process, version],
   );
-  const excluding = findExcluding(rows, version);
+  const excluding = findExcluding(rows);
   if (excluding !== null) throw toSchemaTrouble({ state: 'ahead', version: excluding });
 }
 

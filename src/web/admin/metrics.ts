@@ -4,7 +4,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { type AdvertiserStatus, toUnusualSilence } from '../../domain/status/advertiser-status.ts';
 import { isHealthy, type Status } from '../../domain/status/status.ts';
-import { version } from '../../domain/version.ts';
+import { version } from '../../domain/schema.ts';
 import { toWebhookLagMs, toWebhookState, type WebhookState, type WebhookStatus } from '../../domain/webhook.ts';
 import type { Pass } from '../../sync/worker/pass.ts';
 

@@ -5,7 +5,7 @@ import { html } from 'hono/html';
 import type { HtmlEscapedString } from 'hono/utils/html';
 import { formatAgo, formatMoment } from '../../domain/format.ts';
 import type { SweepResult } from '../../domain/status/advertiser-status.ts';
-import { version } from '../../domain/version.ts';
+import { version } from '../../domain/schema.ts';
 
 export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 

@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { describe, expect } from 'vitest';
 import { openSandbox } from '../../../src/dev/sandbox/http/server.ts';
-import { version } from '../../../src/domain/version.ts';
+import { version } from '../../../src/domain/schema.ts';
 import { loadMigrations, type Migration } from '../../../src/store/postgres/migration-files.ts';
 import { migrate } from '../../../src/store/postgres/migrations.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';

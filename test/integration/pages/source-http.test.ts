@@ -6,7 +6,7 @@ import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Trouble } from '../../../src/domain/trouble.ts';
-import { version } from '../../../src/domain/version.ts';
+import { version } from '../../../src/domain/schema.ts';
 import { createCacheTest, type ListAnswer, type Source } from '../../../src/source/client.ts';
 import { listenLocally } from '../../support/servers/local-server.ts';
 import { type OwnSourceOptions, openOwnSource } from '../../support/servers/own-source.ts';

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { openSandbox } from '../../../src/dev/sandbox/http/server.ts';
-import { version } from '../../../src/domain/version.ts';
+import { version } from '../../../src/domain/schema.ts';
 import { callIntake } from '../processes/intake.ts';
 import { toEnvironment } from '../processes/syncing.ts';
 import { openScratch } from '../stores/blob-stores.ts';
