@@ -2,7 +2,7 @@
 // signature. They are kept in `raw`. A member counts as volatile once it has differed for three applications, or between three answers for an
 // element without an id. Learned per advertiser.
 import type { MemberHashes } from '../../domain/application.ts';
-import { mostUnchanged } from '../../domain/hash-trust.ts';
+import { mostUnchanged } from '../../domain/download-verdict.ts';
 import type { Queryable } from '../postgres/database.ts';
 
 const enough = 3;

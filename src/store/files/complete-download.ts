@@ -2,8 +2,7 @@
 // end at about the same time share it. It checks each claim's token, so a download that another worker has taken over writes nothing.
 import type { Note } from '../../domain/application.ts';
 import { type BlobFacts, type FileDescription, toBlobKey } from '../../domain/blob.ts';
-import type { FinalState } from '../../domain/download-verdict.ts';
-import { mostUnchanged } from '../../domain/hash-trust.ts';
+import { type FinalState, mostUnchanged } from '../../domain/download-verdict.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
 import { appendEvents } from '../events.ts';
 import {

@@ -2,7 +2,7 @@
 // token and the time at which it expires (`leased_until`); to complete or fail a download, a process must still hold its token.
 import type { AttachmentKind } from '../../domain/application.ts';
 import type { BlobFacts, FileDescription } from '../../domain/blob.ts';
-import type { HashSetting, HashTrust } from '../../domain/hash-trust.ts';
+import type { HashSetting, HashTrust } from '../../domain/download-verdict.ts';
 import type { TroubleKind } from '../../domain/trouble.ts';
 import { isAccount } from '../person-search.ts';
 import { isAhead, longestLease } from '../postgres/clock.ts';

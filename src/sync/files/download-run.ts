@@ -3,8 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasRoom } from '../../domain/blob.ts';
-import { isAmbiguous, toVerdict } from '../../domain/download-verdict.ts';
-import type { HashSetting } from '../../domain/hash-trust.ts';
+import { type HashSetting, isAmbiguous, toVerdict } from '../../domain/download-verdict.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { Claim, FileFacts } from '../../store/files/download-queue.ts';

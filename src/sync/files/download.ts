@@ -3,8 +3,7 @@
 import type { Note } from '../../domain/application.ts';
 import { type BlobBody, type BlobFacts, type BlobStore, type Spool, toBlobKey } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
-import { mostLapses } from '../../domain/download-verdict.ts';
-import { type HashSetting, toHashUse } from '../../domain/hash-trust.ts';
+import { type HashSetting, mostLapses, toHashUse } from '../../domain/download-verdict.ts';
 import { largestScreenBytes, type ParsedScreens, toUnreadableNote } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { toBlobKey } from '../../../src/domain/blob.ts';
-import { mostUnchanged } from '../../../src/domain/hash-trust.ts';
+import { mostUnchanged } from '../../../src/domain/download-verdict.ts';
 import { type CompletedState, completeDownloads } from '../../../src/store/files/complete-download.ts';
 import type { Claim } from '../../../src/store/files/download-queue.ts';
 import type { Scenarios, Situation, Stage } from '../stage.ts';
