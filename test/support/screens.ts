@@ -1,7 +1,7 @@
 // Random screens for tests, and the many ways in which a source may write them. The renderers interpret the spec independently and share
 // no code with the parser under test.
 import fc from 'fast-check';
-import type { Screen, ScreenAnswer, ScreenQuestion } from '../../src/domain/screen.ts';
+import type { Screen, ScreenAnswer, ScreenQuestion } from '../../src/domain/application.ts';
 
 /** Chooses one of several ways to write a value; fast-check replays and shrinks the choices. */
 export type Pick = <T>(...ways: readonly T[]) => T;

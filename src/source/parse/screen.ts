@@ -2,14 +2,14 @@
 // as @name, text as #text), so one parser serves both. A document that is not a screen is rejected as a whole. Within a screen, a value
 // that cannot be kept unchanged gets a note, and every answer option is kept, selected or not.
 
-import type { Note } from '../../domain/application.ts';
 import {
+  type Note,
   type ParsedScreens,
   type Screen,
   type ScreenAnswer,
   type ScreenQuestion,
   toOutcome,
-} from '../../domain/screen.ts';
+} from '../../domain/application.ts';
 import { decodeText } from './charset.ts';
 import { parseJson } from './json.ts';
 import { type Members, type Names, namesOf, readMembers } from './members.ts';

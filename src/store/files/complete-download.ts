@@ -1,9 +1,8 @@
 // Completes downloads in one fenced transaction: blobs, attachments, screen rows, `ready_at` and events. Downloads of one advertiser that
 // end at about the same time share it. It checks each claim's token, so a download that another worker has taken over writes nothing.
-import type { Note } from '../../domain/application.ts';
+import type { Note, ParsedScreens } from '../../domain/application.ts';
 import { type BlobFacts, type FileDescription, toBlobKey } from '../../domain/blob.ts';
 import { type FinalState, mostUnchanged } from '../../domain/download-verdict.ts';
-import type { ParsedScreens } from '../../domain/screen.ts';
 import { appendEvents } from '../events.ts';
 import {
   columnsOf,

@@ -1,7 +1,12 @@
 // Commands on stored files: find a file, download files again, and parse stored screens again.
 import type { KeyObject } from 'node:crypto';
-import { type AttachmentState, attachmentKinds, type Note, unreadableFlag } from '../../domain/application.ts';
-import type { ParsedScreens } from '../../domain/screen.ts';
+import {
+  attachmentKinds,
+  type AttachmentState,
+  type Note,
+  type ParsedScreens,
+  unreadableFlag,
+} from '../../domain/application.ts';
 import { appendEvents, type ChangedRow, toEvents } from '../events.ts';
 import { mayStore } from '../gate.ts';
 import type { Database, Queryable } from '../postgres/database.ts';

@@ -1,10 +1,9 @@
 // Carries out one claimed download: links the file to equal stored bytes where Hash is trusted, or else fetches, announces and puts them,
 // and commits the rows. A truncated body, an empty body or an error page is never taken for the file.
-import type { Note } from '../../domain/application.ts';
+import { largestScreenBytes, type Note, type ParsedScreens, toUnreadableNote } from '../../domain/application.ts';
 import { type BlobBody, type BlobFacts, type BlobStore, type Spool, toBlobKey } from '../../domain/blob.ts';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type HashSetting, mostLapses, toHashUse } from '../../domain/download-verdict.ts';
-import { largestScreenBytes, type ParsedScreens, toUnreadableNote } from '../../domain/screen.ts';
 import { Trouble } from '../../domain/trouble.ts';
 import type { Source } from '../../source/client.ts';
 import type { describeFile } from '../../source/parse/file-description.ts';

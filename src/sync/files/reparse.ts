@@ -1,5 +1,5 @@
 // Parses the stored screens again without requests to the source, so that an improved parser also applies to screens stored before.
-import { largestScreenBytes } from '../../domain/screen.ts';
+import { largestScreenBytes } from '../../domain/application.ts';
 import type { Store } from '../../store/store.ts';
 import { isLost, readStored } from '../stored-bytes.ts';
 import { type DownloadDeps, readScreens } from './download.ts';

@@ -2,8 +2,7 @@
 // `npm test -- test/integration/database/analytics.test.ts -u` (this file with -u) also writes the dbt sources from the comments.
 import { resolve } from 'node:path';
 import { describe, expect } from 'vitest';
-import { unreadableFlag } from '../../../src/domain/application.ts';
-import type { Screen } from '../../../src/domain/screen.ts';
+import { type Screen, unreadableFlag } from '../../../src/domain/application.ts';
 import { appendEvents } from '../../../src/store/events.ts';
 import { replaceScreens } from '../../../src/store/files/complete-download.ts';
 import { openDatabase } from '../../../src/store/postgres/database.ts';

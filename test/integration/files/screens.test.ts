@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import type { Screen } from '../../../src/domain/screen.ts';
+import type { Screen } from '../../../src/domain/application.ts';
 import { parseScreens, screenParserVersion } from '../../../src/source/parse/screen.ts';
 import { replaceScreens } from '../../../src/store/files/complete-download.ts';
 import { type Database, openDatabase, type Queryable } from '../../../src/store/postgres/database.ts';

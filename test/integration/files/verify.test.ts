@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, wr
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type BlobStore, toBlobKey } from '../../../src/domain/blob.ts';
-import { largestScreenBytes } from '../../../src/domain/screen.ts';
+import { largestScreenBytes } from '../../../src/domain/application.ts';
 import { parseScreens, screenParserVersion } from '../../../src/source/parse/screen.ts';
 import { reparse } from '../../../src/sync/files/reparse.ts';
 import { adoptStore, guardStore } from '../../../src/sync/files/store-owner.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import type { SweepEnd } from '../../../src/domain/coverage/certificate.ts';
-import type { ParsedScreens } from '../../../src/domain/screen.ts';
+import type { ParsedScreens } from '../../../src/domain/application.ts';
 import { completeDownloads } from '../../../src/store/files/complete-download.ts';
 import { bringForward } from '../../../src/store/files/download-queue.ts';
 import { replaceParsedScreens } from '../../../src/store/files/stored-files.ts';
