@@ -16,23 +16,14 @@ import {
   widthOf,
 } from './position.ts';
 import { boundedQuestion, isSameQuestion, type Question } from './question.ts';
-import {
-  type Facts,
-  knownAsUnreadable,
-  type OpenRange,
-  openRange,
-  orderOf,
-  type Plan,
-  partRows,
-  type State,
-} from './state.ts';
+import { knownAsUnreadable, type OpenRange, openRange, orderOf, type Plan, partRows, type State } from './state.ts';
 import { askWalk } from './walk.ts';
 
 const nothing = { rows: 0, bytes: 0 };
 
 /** Begins a sweep. The default is a proof of the whole list of an account of which nothing is stored. */
 export function begin({ unreadable = [], learned, ...plan }: Partial<Plan>): State {
-  const facts: Facts = {
+  const facts: State['facts'] = {
     ...wholeAxis,
     rigor: 'proof',
     listedBefore: 0,
@@ -119,7 +110,7 @@ export function ask(state: State, inFlight: readonly Question[] = [], known?: Kn
     const rest = notInFlight(range, inFlight, known !== undefined);
     if (rest !== null) narrowest = { range, rest, width };
   }
-  if (narrowest !== null) return askRange(facts, narrowest.range, narrowest.rest, known);
+  if (narrowest !== null) return askRange(state, narrowest.range, narrowest.rest, known);
   return orEnd(isRead ? facts.witnesses?.find((question) => !isAsked(question)) : null);
 }
 
@@ -134,7 +125,7 @@ function notInFlight(range: OpenRange, inFlight: readonly Question[], inParts: b
   return rest;
 }
 
-function askRange(facts: Facts, range: OpenRange, rest: IdRange, known: KnownIds | undefined): Next {
+function askRange({ facts }: State, range: OpenRange, rest: IdRange, known: KnownIds | undefined): Next {
   const steps = rest.from === range.from ? range.steps : { ...range.steps, after: false };
   const size = partRows(facts, 'both');
   // In a list without order, only wide questions show whether the filters act before the cap.

@@ -3,17 +3,8 @@
 // ids, counts and times of requests, and nothing else about people.
 
 import { assumptions, type Conclusion, type Done, weakestOf } from '../coverage/certificate.ts';
-import {
-  type Covered,
-  contains,
-  type IdRange,
-  isTiled,
-  lastPosition,
-  lowerBound,
-  rangeOf,
-  upperBound,
-} from '../coverage/position.ts';
-import { type Answer, type PageAnswer, type Question, recentIds, sizeOf } from '../coverage/question.ts';
+import { type Covered, contains, type IdRange, isTiled, lastPosition, rangeOf } from '../coverage/position.ts';
+import { type Answer, boundedQuestion, type Question, recentIds, sizeOf } from '../coverage/question.ts';
 import { hasRoom, isUnreadable, type Learned, type State } from '../coverage/state.ts';
 
 export interface Sent {
@@ -78,15 +69,15 @@ export function toAuditBody(sent: Sent, question: Question, answer: Answer, rece
   return { type: 'audit', ...sent, ...toQuestionMembers(question), ...toAnswerMembers(answer, recentFrom) };
 }
 
-function toQuestionMembers({ covers, afterId, beforeId, afterDate, beforeDate }: Question) {
+function toQuestionMembers({ purpose, covers, afterId, beforeId, afterDate, beforeDate }: Question) {
   const [from, to] = covers === null ? [] : toPair(covers);
-  const sent = (bound: bigint | null, usual: bigint | null) =>
-    bound === usual ? undefined : bound === null ? null : String(bound);
+  const usual = covers === null ? { afterId: null, beforeId: null } : boundedQuestion(purpose, covers);
+  const sent = (bound: bigint | null) => (bound === null ? null : String(bound));
   return {
     from,
     to,
-    afterId: sent(afterId, covers && lowerBound(covers)),
-    beforeId: sent(beforeId, covers && upperBound(covers)),
+    afterId: afterId === usual.afterId ? undefined : sent(afterId),
+    beforeId: beforeId === usual.beforeId ? undefined : sent(beforeId),
     byDate: afterDate !== null || beforeDate !== null || undefined,
   };
 }
@@ -110,8 +101,8 @@ function toAnswerMembers(answer: Answer, recentFrom: bigint | null) {
 
 const getId = ({ id }: { readonly id: bigint }) => id;
 
-function largestOf({ rows }: PageAnswer, { from, to }: IdRange): number {
-  return rows.reduce((most, { id, bytes }) => (id >= from && id <= to ? Math.max(most, bytes) : most), 0);
+function largestOf({ rows }: Extract<Answer, { kind: 'page' }>, range: IdRange): number {
+  return rows.reduce((most, { id, bytes }) => (contains(range, id) ? Math.max(most, bytes) : most), 0);
 }
 
 /** A page without room lacks ids because it was cut off. A page of a walk lacks all that comes after it, until one skips an id. */

@@ -1,14 +1,7 @@
 // Parses the attachments that the source lists for an application, at most one per kind.
 // Href is stored as sent and compared with the path built from kind and id; it is never followed.
 
-import {
-  type Attachment,
-  type AttachmentKind,
-  attachmentKinds,
-  isAttachmentKind,
-  type Note,
-  type VirusFlag,
-} from '../../domain/application.ts';
+import { type Attachment, type AttachmentKind, attachmentKinds, isAttachmentKind } from '../../domain/application.ts';
 import { parseDate } from './dates.ts';
 import { attachmentShape, readMembers } from './members.ts';
 import { type ParseFindings, recordUnknown } from './raw.ts';
@@ -27,7 +20,6 @@ import {
 const field = 'Attachments';
 /** The flag as a member or, in XML, as an attribute. */
 const ofFlag = /^@?hasvirus$/i;
-const kindByLowerCase = new Map<string, AttachmentKind>(attachmentKinds.map((kind) => [kind.toLowerCase(), kind]));
 
 // A kind is part of an index key, whose size is limited.
 const longestKind = 100;
@@ -50,7 +42,7 @@ export function toAttachments(value: unknown, element: object, id: bigint, findi
     // It may be a flag of any of the others.
     if (kind === 'unknown' && (hasVirus ?? false) !== false) isHidden = true;
     const other = byKind.get(kind);
-    if (other !== undefined) byKind.set(kind, mergeOfKind(other, attachment, findings.notes));
+    if (other !== undefined) byKind.set(kind, mergeOfKind(other, attachment, findings));
     else if (isAttachmentKind(kind) || byKind.size < mostListed) byKind.set(kind, attachment);
     else addNote(findings.notes, field, `more than ${mostListed} types, the others are kept in raw only`);
   }
@@ -79,7 +71,7 @@ export function toAttachmentPath(kind: AttachmentKind, id: bigint): string {
 function toAttachment(element: Record<string, unknown>, id: bigint, findings: ParseFindings): Attachment {
   const { notes } = findings;
   const { known, unknown } = readMembers(element, attachmentShape.names);
-  const kind = toKind(known.Type, notes);
+  const kind = toKind(known.Type, findings);
   recordUnknown(findings, `${field}.${kind}.`, unknown);
   const uploaded = parseDate(known.DateUploaded);
   if (uploaded.problem !== null) addNote(notes, `${field}.DateUploaded`, uploaded.problem);
@@ -101,9 +93,9 @@ function toAttachment(element: Record<string, unknown>, id: bigint, findings: Pa
   };
 }
 
-function toKind(value: unknown, notes: Note[]): string {
+function toKind(value: unknown, { notes }: ParseFindings): string {
   const text = readIdentifier(value, `${field}.Type`, notes, longestKind)?.trim() || 'unknown';
-  return kindByLowerCase.get(text.toLowerCase()) ?? text;
+  return attachmentKinds.find((kind) => kind.toLowerCase() === text.toLowerCase()) ?? text;
 }
 
 function isExpectedHref(href: string | null, kind: AttachmentKind, id: bigint): boolean {
@@ -112,14 +104,14 @@ function isExpectedHref(href: string | null, kind: AttachmentKind, id: bigint): 
 
 // Spec silent: two attachments of one kind, although one path serves both. The newest is kept; a virus in either counts.
 // The choice must not depend on their order, which the source may change with every answer.
-function mergeOfKind(a: Attachment, b: Attachment, notes: Note[]): Attachment {
+function mergeOfKind(a: Attachment, b: Attachment, { notes }: ParseFindings): Attachment {
   addNote(notes, `${field}.Type`, 'ambiguous: more than one of a kind');
   const newest = rankOf(a) > rankOf(b) ? a : b;
   return { ...newest, hasVirus: toWorstFlag([newest.hasVirus, a.hasVirus, b.hasVirus]) };
 }
 
 /** Of several flags for one file the worst; the first one where none is bad. */
-export function toWorstFlag(flags: readonly VirusFlag[]): VirusFlag {
+export function toWorstFlag(flags: readonly Attachment['hasVirus'][]): Attachment['hasVirus'] {
   return ([true, 'unreadable'] as const).find((flag) => flags.includes(flag)) ?? flags[0] ?? null;
 }
 

@@ -2,14 +2,7 @@
 // as @name, text as #text), so one parser serves both. A document that is not a screen is rejected as a whole. Within a screen, a value
 // that cannot be kept unchanged gets a note, and every answer option is kept, selected or not.
 
-import {
-  type Note,
-  type ParsedScreens,
-  type Screen,
-  type ScreenAnswer,
-  type ScreenQuestion,
-  toOutcome,
-} from '../../domain/application.ts';
+import { type Note, type ParsedScreens, toOutcome } from '../../domain/application.ts';
 import { decodeText } from './charset.ts';
 import { parseJson } from './json.ts';
 import { type Members, type Names, namesOf, readMembers } from './members.ts';
@@ -50,7 +43,7 @@ function toScreenList(value: unknown, isInner = false): readonly unknown[] {
   return hasUnknown(Object.entries(value)) ? refuse('is not a screen') : [];
 }
 
-function toScreen(value: unknown): Screen[] {
+function toScreen(value: unknown) {
   if (isNothing(value)) return [];
   if (!isObject(value)) return refuse('contains a screen that is not an object');
   const notes: Note[] = [];
@@ -68,7 +61,7 @@ function toScreen(value: unknown): Screen[] {
   ];
 }
 
-function toQuestion(value: unknown, field: string, notes: Note[]): ScreenQuestion[] {
+function toQuestion(value: unknown, field: string, notes: Note[]) {
   if (isNothing(value)) return [];
   if (!isObject(value)) {
     addNote(notes, field, 'is not an object');
@@ -82,7 +75,7 @@ function toQuestion(value: unknown, field: string, notes: Note[]): ScreenQuestio
   return [{ id, type, text, answers }];
 }
 
-function toAnswer(value: unknown, field: string, notes: Note[]): ScreenAnswer[] {
+function toAnswer(value: unknown, field: string, notes: Note[]) {
   if (value === null || value === undefined || value === '') return [];
   // An XML element without attributes becomes its text.
   if (!isObject(value)) return [{ id: null, text: readText(value, field, notes) ?? '', selected: false }];
