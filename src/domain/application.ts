@@ -89,7 +89,6 @@ export const inexactId = 'ID is not an exact integer';
 export const mostQuarantined = 10_000;
 
 export interface Page {
-  /** Null where the answer names none. */
   readonly advertiserId: bigint | null;
   readonly agentId: string | null;
   /** One per id, in the order of first appearance. */

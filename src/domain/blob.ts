@@ -7,11 +7,8 @@ import { Trouble } from './trouble.ts';
 export interface BlobStore extends AsyncDisposable {
   /** The store's location, for display: `file:///folder` or `s3://bucket/prefix`. */
   readonly location: string;
-  /**
-   * Resolves only when the key is proven to hold exactly these bytes: `present` if it already did, `stored` if this call wrote them, also
-   * over damaged ones, after `beforeOver`: to find the damage takes time. Can be repeated and run concurrently. Trouble `mismatch`: the body
-   * does not match its facts.
-   */
+  // Resolves only when the key is proven to hold exactly these bytes: `present` if it already did, `stored` if this call wrote them, over
+  // damaged ones after `beforeOver`. Can be repeated and run concurrently. Trouble `mismatch`: the body does not match its facts.
   put(
     key: string,
     body: BlobBody,

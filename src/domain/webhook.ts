@@ -4,7 +4,6 @@
 import { type BackoffRange, backoff, type Delay } from './trouble.ts';
 import { formatAgo, formatCount, formatSpan } from './format.ts';
 
-/** Types of events, as `intake.events` has them. */
 export const eventTypes = [
   'application.received',
   'application.changed',
@@ -37,7 +36,6 @@ export interface WebhookMessage {
   /** The same for every attempt, so that a receiver can tell a repetition. */
   readonly id: string;
   readonly body: string;
-  /** When this attempt is made. */
   readonly at: Date;
 }
 
@@ -113,12 +111,10 @@ export interface WebhookStatus {
   readonly position: bigint;
   /** Events after the position, counted up to 10,000. */
   readonly behind: number;
-  /** When the first of them happened; null when there is none. */
   readonly behindSince: Date | null;
   /** Attempts in a row at the next event that it did not take, with the one under way. */
   readonly failures: number;
   readonly failingSince: Date | null;
-  /** When the next event is tried again; null when nothing failed. */
   readonly nextAt: Date | null;
   /** `gone`: it answered 410. `lost`: events that it never took were deleted after thirty days. Only a person continues. */
   readonly stop: 'gone' | 'lost' | null;
@@ -135,7 +131,6 @@ export function toWebhookState(one: WebhookStatus, now: Date): WebhookState {
   return now.getTime() - one.failingSince.getTime() < retryForMs ? 'failing' : 'halted';
 }
 
-/** How long the first event after the position has waited. */
 export function toWebhookLagMs({ behindSince }: WebhookStatus, now: Date): number {
   return behindSince === null ? 0 : Math.max(0, now.getTime() - behindSince.getTime());
 }

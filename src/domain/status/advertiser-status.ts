@@ -89,7 +89,6 @@ export interface SweepFacts {
 
 export const toSweepName = ({ purpose }: Pick<SweepFacts, 'purpose'>) => (purpose === 'live' ? 'poll' : purpose);
 
-/** A sweep's result in a word or two, its severity, and the reason. */
 export interface SweepResult {
   readonly word: string;
   readonly mood: 'good' | 'plain' | 'fair' | 'bad';
@@ -117,10 +116,7 @@ export interface Hour {
   readonly startAt: Date;
   /** Applications submitted in this hour, by the source's clock. */
   readonly applications: number;
-  /**
-   * Within this time after their submission 95 % of them were stored. Those submitted before Intake knew their advertiser are left out:
-   * their delay says nothing about Intake. Null when none is left.
-   */
+  /** After this time 95 % of them were stored, without those submitted before Intake knew their advertiser; null when none is left. */
   readonly delayMs: number | null;
 }
 
@@ -251,10 +247,7 @@ function findCoverageProblem(
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-/**
- * The arrivals that the rule needs: the newest ones within one year, at least this far apart. Without the spacing, the sample of a busy
- * account would cover only a few days and might contain no weekend.
- */
+/** The newest arrivals within a year, so far apart that the sample of a busy account does not cover a few days without a weekend. */
 export const arrivalSample = { apartMs: 12 * hourMs, count: 200, reachMs: 365 * dayMs } as const;
 
 /** With fewer arrivals or a shorter history, an ordinary weekend would look like a fault. */
