@@ -65,7 +65,6 @@ function toFacts(applicant: Applicant) {
   const address = parseAddress(email ?? '');
   const phone = applicant.phone?.replace(/\D/g, '') || null;
   const [firstName = null, lastName = null] = [applicant.firstName, applicant.lastName].map(toName);
-  // The texts in place of the columns that are null.
   const texts = listUnkept(applicant);
   const unkept = texts.length > 0 ? JSON.stringify(texts) : null;
   // All that names somebody; where nothing does, what stands in the place of the address.

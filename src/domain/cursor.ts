@@ -4,7 +4,7 @@
 /** A usual id is not larger than twice its predecessor plus this. */
 const usualLeap = 1_000_000n;
 
-/** How many of the newest ids decide. */
+/** So many of the newest ids decide. */
 export const newestIds = 16;
 
 /** So many ids without a leap between them confirm the leap before them. The first ids of an account begin anywhere: two are enough. */

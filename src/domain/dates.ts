@@ -16,7 +16,6 @@ export interface DateProgress {
   readonly windows: readonly Window[];
   /** The end of the whole range. No upper bound is sent for a window that ends here. */
   readonly endless: bigint | null;
-  /** Rows of the longest page. */
   readonly longest: number;
   readonly found: number;
   /** Questions without an answer since the last page; absent in the rows of earlier versions. */
@@ -26,10 +25,7 @@ export interface DateProgress {
   readonly trouble: string | null;
 }
 
-/**
- * Begins a sweep by date; `to` null reads up to the newest, and `now` bounds the first window then. The range is wider by the slack,
- * because the source may read its ends in another zone. Windows inside it fit together in any zone.
- */
+/** The range is wider by the slack: the source may read its ends in another zone. `to` null: to the newest, the first window up to `now`. */
 export function beginDates(asked: bigint, to: bigint | null, now: bigint): DateProgress {
   const from = asked > dateSlackSeconds ? asked - dateSlackSeconds : 0n;
   const end = (to ?? now) + dateSlackSeconds;

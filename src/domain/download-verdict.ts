@@ -1,6 +1,5 @@
 // Decides whether a file is downloaded at all, by its Hash, and what happens to a failed download: when it is retried, whether the attempt
 // counts, and when it is given up.
-//
 // A failure alone does not tell whether the file or the whole source is at fault. `missing` and `mismatch` always count. Other failures at
 // the source count if the list was read since the attempt before, those at our storage if another file was put since. During an outage
 // neither happens, so no attempt counts, however long it lasts; a refused credential halts the account where the list is read.
@@ -28,7 +27,6 @@ export interface FailedAttempt {
   readonly random: number;
 }
 
-/** Attempts that count. */
 export const mostAttempts = 8;
 /** A file that was in hand when its process ended is fetched alone. It is given up if the process ends again. */
 export const mostLapses = 1;

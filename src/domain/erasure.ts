@@ -48,10 +48,7 @@ export interface ErasureJob {
   readonly closedAt: Date | null;
 }
 
-/**
- * True if retention would erase more than 100 records and more than a tenth of all at once: the setting is mistyped, the clock has jumped,
- * or it is the first run. Then an operator has to confirm.
- */
+/** Retention that would erase so much at once waits for an operator: the setting is mistyped, the clock has jumped, or it is the first run. */
 export function isBraked({ due, stored }: { readonly due: number; readonly stored: number }): boolean {
   return due > Math.max(100, stored / 10);
 }

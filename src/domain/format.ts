@@ -6,7 +6,6 @@ export function formatCount(count: number, thing?: string, many = `${thing}s`): 
   return thing === undefined ? figure : `${figure} ${count === 1 ? thing : many}`;
 }
 
-/** The first ids of a list, and how many more there are. */
 export function formatIds(ids: readonly bigint[]): string {
   const more = ids.length > 20 ? ` and ${ids.length - 20} more` : '';
   return `${ids.slice(0, 20).join(', ')}${more}`;

@@ -13,9 +13,8 @@ export const nightMs = 86_400_000;
 const mostShare = 1 / 4;
 
 /**
- * The smallest number of bytes per night that meets every deadline: the maximum, over all deadlines, of the bytes due by then divided by
- * the nights until then. The amount never rises from night to night unless bytes are added or a night is skipped, so a large account is
- * read evenly from its first night on. One night is spare: bytes are due one night before the limit.
+ * The smallest number of bytes per night that meets every deadline. It never rises from night to night unless bytes are added or a night is
+ * skipped, so a large account is read evenly from its first night on. One night is spare: bytes are due one night before the limit.
  */
 export function toNightBudget(unread: readonly UnreadBytes[], withinMs: number): number {
   let due = 0;

@@ -13,7 +13,6 @@ export interface Schema {
   readonly version: string | null;
 }
 
-/** What the schema has recorded of one migration. */
 export interface AppliedMigration {
   readonly at: bigint;
   readonly version: string | null;

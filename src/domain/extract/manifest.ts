@@ -93,10 +93,7 @@ function toUnreadable(path: string, cause?: unknown): Trouble {
   return new Trouble('local', what, { at: 'storage', cause });
 }
 
-/**
- * The id of a snapshot: its time. Later snapshots have greater ids, also when the clock was set back, because a snapshot deletes only what
- * has a smaller id than its own. `before`: the greatest id so far; empty where there is none.
- */
+/** The time, or just above `before` (the greatest id so far) where the clock was set back: a snapshot deletes only what has a smaller id. */
 export function toSnapshotId(at: Date, before: string): string {
   const toId = (time: Date) => time.toISOString().replaceAll(/[-:.]/g, '');
   if (toId(at) > before) return toId(at);
@@ -125,7 +122,6 @@ function toWriter(path: string): string | null {
 /** The folders of a target that hold objects of snapshots, in the order of deletion: a manifest goes before its files. */
 export const folders = ['snapshots/', 'data/', 'people/'] as const;
 
-/** Whether the snapshot has written the object, not an earlier one. */
 export const isWrittenBy = (path: string, snapshotId: string) => toWriter(path) === snapshotId;
 
 /** Objects that no kept snapshot refers to: of killed extracts and of expired snapshots. Leaves all that a later snapshot has written. */
@@ -164,10 +160,7 @@ export function planPartitions(
   return { write, keep: earlier.filter((file) => file.view === view && isKept(file)) };
 }
 
-/**
- * The months of an advertiser's earlier files with the range of their ids. An application whose time of submission has changed, or that is
- * erased, was in one of the months whose range holds its id.
- */
+/** The ids of each month in earlier files: an application that is erased, or has another time now, was in a month whose range holds it. */
 export function toMonthRanges(files: readonly ExtractFile[]): { month: string; low: bigint; high: bigint }[] {
   const ranges = new Map<string, { month: string; low: bigint; high: bigint }>();
   for (const { view, partition, min_id, max_id } of files) {
