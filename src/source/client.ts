@@ -108,13 +108,10 @@ function toQuery({ afterId, beforeId, afterDate, beforeDate }: ListFilters): URL
 /** An answer whose Date is this far behind the Date of earlier answers was not generated now. */
 const staleMs = 60_000;
 
-/** Another clock than the known one is believed after this many answers in a row agree on it, over at least this time. */
+/** One odd Date does not change the known clock. So many answers in a row that agree on another one, over at least this time, do. */
 const believed = { answers: 3, ms: 600_000 };
 
-/**
- * Detects answers that come from a cache despite `no-cache`: they have an Age, or a Date behind the source's clock. That clock is
- * compared with itself only, so it may be wrong. One odd Date does not change it; answers that agree on another one do.
- */
+/** Answers from a cache despite `no-cache` have an Age, or a Date behind the source's clock, which may be wrong: it is compared with itself. */
 export function createCacheTest(now = () => performance.now()): (headers: HttpAnswer['headers']) => boolean {
   let offsetMs = Number.NaN;
   let other = { offsetMs, sinceMs: 0, answers: 0 };

@@ -26,15 +26,11 @@ export function parseDate(value: unknown) {
   return iso ? parseIso(iso) : broken('is not a date');
 }
 
-/** The JSON form of a date, as in the spec. */
 export function toDateText(at: number, offset: string | null): string {
   return `/Date(${at}${offset === null ? '' : offset.replace(':', '')})/`;
 }
 
-/**
- * Formats a date as a list filter. The text has no zone, so it is always written in +10:00; callers add a margin for other interpretations.
- * Dates beyond the supported years are clamped: no application lies there.
- */
+/** A date as a list filter, in +10:00: the text has no zone, so callers add a margin. No application lies beyond the supported years. */
 export function toFilterDate(at: number): string {
   const wallMs = Math.min(latestMs, Math.max(earliestMs, at + standardOffsetMs));
   return new Date(wallMs).toISOString().slice(0, 19);

@@ -6,7 +6,6 @@ import { parse as parseDisposition } from 'content-disposition';
 import { fileTypeFromBuffer } from 'file-type';
 import { withoutMark } from './charset.ts';
 
-/** Describes a file by its headers and its first bytes. */
 export async function describeFile(headers: Readonly<Record<string, string | undefined>>, head: Uint8Array) {
   const contentType = toText(headers['content-type'], 200);
   const fileName = parseFileName(headers['content-disposition']);
@@ -30,10 +29,7 @@ export async function detectType(bytes: Uint8Array): Promise<string | null> {
 
 const longestName = 255;
 
-/**
- * The name that Content-Disposition declares, decoded, without its path and without what cannot be seen. A long name keeps its extension.
- * Invalid headers are accepted as well.
- */
+/** The declared name, decoded, without its path and what cannot be seen; a long one keeps its extension. Invalid headers are accepted. */
 export function parseFileName(header = ''): string | null {
   const declared = readName(toUtf8(header))?.split(/[/\\]/);
   const name = toText(declared?.at(-1), header.length);

@@ -15,8 +15,7 @@ declare global {
   }
 }
 
-// Sixteen or more digits, an exponent of at least two digits, a fraction that ends in 0, or -0: a double does not hold these numbers as
-// written.
+// Sixteen or more digits, an exponent of two or more, a fraction that ends in 0, or -0: a double does not hold these as written.
 const risky = /-0(?![\d.])|-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2}|\d*\.\d*0(?!\d))/iy;
 const riskyLiteral = /^(?:-0$|-?\d(?:[\d.]{15}|[\d.]*e[+-]?\d{2}|\d*\.\d*0$))/i;
 

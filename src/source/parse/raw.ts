@@ -131,10 +131,7 @@ function renderDeep(root: unknown): string {
   return parts.join('');
 }
 
-/**
- * The most digits of a number. jsonb writes 1e-400 with all its zeros: a profile of 2 MB was sent as 115 MB, and a page would become
- * gigabytes.
- */
+/** The most digits of a number. jsonb writes 1e-400 with all its zeros: a profile of 2 MB was sent as 115 MB. */
 const mostDigits = 40;
 
 /** Keeps numbers with more digits as texts. */

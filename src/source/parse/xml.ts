@@ -13,10 +13,7 @@ interface XmlElement {
   /** By local name, without namespace declarations. Of several with one local name, those with a prefix keep it. */
   readonly attributes: ReadonlyMap<string, string>;
   readonly children: readonly XmlElement[];
-  /**
-   * Text and CDATA of the element itself, joined; empty when it contains elements with only whitespace between them.
-   * A slice of the document: V8 keeps the whole document in memory as long as one slice is referenced.
-   */
+  /** Its own text and CDATA; empty for whitespace between elements. V8 keeps the whole document while this slice of it is referenced. */
   readonly text: string;
 }
 
@@ -78,10 +75,7 @@ function isNil({ attributes, children, text }: XmlElement): boolean {
   return /^(?:true|1)$/.test(attributes.get('nil') ?? '') && children.length === 0 && text.trim() === '';
 }
 
-/**
- * Converts an element without a known shape to JSON form: attributes as `@name`, text as `#text`, repeated children as arrays.
- * An element with text alone becomes that text; an element whose only attribute is a true `nil` becomes null.
- */
+/** JSON form, without a known shape: attributes as `@name`, text as `#text`, repeated children as arrays; a text alone, and null for `nil`. */
 export function toJsonShape(element: XmlElement): unknown {
   if (isNil(element) && element.attributes.size === 1) return null;
   if (element.children.length === 0 && element.attributes.size === 0) return element.text;
