@@ -75,7 +75,7 @@ function createLookup(profile: Record<string, unknown>): (names: readonly string
   return (names) => byName.get(names.find((name) => byName.has(name)) ?? '');
 }
 
-// Spec silent: which member has the id of a resume. A link that ends in /v2/resumes/<id> has it; without one, a plain resumeId or resume.id.
+// Spec silent: where the id of a resume is. In a link that ends in /v2/resumes/<id>; without one, in a plain resumeId or resume.id.
 function findResumeId(profile: Record<string, unknown>, base: URL, notes: Note[]): string | null {
   const ids = new Set<string>();
   const reasons = new Set<string>();

@@ -75,7 +75,7 @@ function isNil({ attributes, children, text }: XmlElement): boolean {
   return /^(?:true|1)$/.test(attributes.get('nil') ?? '') && children.length === 0 && text.trim() === '';
 }
 
-/** JSON form, without a known shape: attributes as `@name`, text as `#text`, repeated children as arrays; a text alone, and null for `nil`. */
+/** JSON form without a known shape: attributes as `@name`, text as `#text` or alone, repeated children as arrays, `nil` as null. */
 export function toJsonShape(element: XmlElement): unknown {
   if (isNil(element) && element.attributes.size === 1) return null;
   if (element.children.length === 0 && element.attributes.size === 0) return element.text;
