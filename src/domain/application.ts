@@ -132,12 +132,10 @@ export function toFirstState({ kind, hasVirus }: Attachment): { state: Attachmen
 export interface Screen {
   readonly id: string | null;
   readonly name: string | null;
-  readonly outcome: ScreenOutcome;
+  readonly outcome: 'pass' | 'fail' | 'unknown';
   readonly questions: readonly ScreenQuestion[];
   readonly notes: readonly Note[];
 }
-
-export type ScreenOutcome = 'pass' | 'fail' | 'unknown';
 
 /** A question. Its type is the source's own word, known to Intake or not. Ids may be absent or repeated. */
 export interface ScreenQuestion {
@@ -166,7 +164,7 @@ export interface ParsedScreens {
 export const largestScreenBytes = 8 * 1024 * 1024;
 
 /** Spec: screen.successful, True is pass and False is fail. Without it the outcome is unknown, never fail. */
-export function toOutcome(successful: boolean | null): ScreenOutcome {
+export function toOutcome(successful: boolean | null): Screen['outcome'] {
   if (successful === null) return 'unknown';
   return successful ? 'pass' : 'fail';
 }

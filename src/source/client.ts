@@ -111,7 +111,7 @@ const staleMs = 60_000;
 /** One odd Date does not change the known clock. So many answers in a row that agree on another one, over at least this time, do. */
 const believed = { answers: 3, ms: 600_000 };
 
-/** Answers from a cache despite `no-cache` have an Age, or a Date behind the source's clock. It is compared with itself: it may be wrong. */
+/** Answers from a cache despite `no-cache` have an Age, or a Date behind the source's clock as earlier answers show it. */
 export function createCacheTest(now = () => performance.now()): (headers: HttpAnswer['headers']) => boolean {
   let offsetMs = Number.NaN;
   let other = { offsetMs, sinceMs: 0, answers: 0 };

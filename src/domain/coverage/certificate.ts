@@ -187,7 +187,7 @@ function isEdgeGone({ goneSample, lowest, highest, ...facts }: Facts): boolean {
   return goneSample.some((id) => (order === 'ascending' ? id > highest : order === 'descending' ? id < lowest : true));
 }
 
-export const isCut = ({ reach }: Pick<Facts, 'reach'>): boolean => reach.after || reach.before || reach.both;
+const isCut = ({ reach }: Pick<Facts, 'reach'>): boolean => reach.after || reach.before || reach.both;
 
 /** R8: in a list without order either bound can hide rows; in a sorted one only the bound towards its far end. */
 export function hasReach(facts: Facts): boolean {

@@ -167,7 +167,7 @@ export function toIdList(ids: readonly bigint[]): string {
   return ids.map((id, nth) => id - (ids[nth - 1] ?? 0n)).join(' ');
 }
 
-/** The sweeps that keep their evidence, of ended ones, oldest first: for every id the newest that covers it, the one before, and the first. */
+/** The sweeps that keep evidence, of ended ones, oldest first: for each id the newest that covers it, the one before, and the first. */
 export function findKept<Sweep extends Covered>(sweeps: readonly Sweep[]): Set<Sweep> {
   // Other sweeps cover an id only where one begins, or right after one has ended.
   const ids = new Set(sweeps.map(rangeOf).flatMap(({ from, to }) => [from, to + 1n]));

@@ -22,8 +22,6 @@ import {
   toScalarText,
 } from './values.ts';
 
-const largestMonths = 2 ** 31 - 1;
-
 /** Parses an element of the list. An element without a usable id is a Reject; with one it is an application, whatever else is wrong. */
 export function parseApplication(element: unknown): Application | Reject {
   if (!isObject(element)) return toReject(element, 'is not an object');
@@ -118,7 +116,7 @@ function toJobSeekingInfo(value: unknown, findings: ParseFindings): JobSeekingIn
   const info = {
     jobTitle: readText(known.JobTitle, `${field}.JobTitle`, findings.notes),
     companyName: readText(known.CompanyName, `${field}.CompanyName`, findings.notes),
-    timeInRoleMonths: readCount(known.TimeInRole, largestMonths, `${field}.TimeInRole`, findings.notes),
+    timeInRoleMonths: readCount(known.TimeInRole, 2 ** 31 - 1, `${field}.TimeInRole`, findings.notes),
     isNewToWorkforce: readBoolean(known.IsNewToWorkForce, `${field}.IsNewToWorkForce`, findings.notes),
   };
   // Spec: present only when the jobseeker supplied it. An object without values means the same as no object.
