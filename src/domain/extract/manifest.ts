@@ -67,30 +67,24 @@ export const latestName = 'latest.json';
 export const renderLatest = (manifestPath: string) => JSON.stringify({ manifest: manifestPath });
 
 export function parseLatest(text: string): string {
-  const { manifest } = parseObject(text, latestName);
-  if (typeof manifest !== 'string') throw toUnreadable(latestName);
-  return manifest;
+  return parse<{ manifest: string }>(text, latestName, ({ manifest }) => typeof manifest === 'string').manifest;
 }
 
 export function parseManifest(text: string, path: string): Manifest {
-  const manifest = parseObject(text, path);
-  const { format, files, advertisers, columns } = manifest;
-  const isWhole = Array.isArray(files) && Array.isArray(advertisers) && typeof (columns ?? 0) === 'object';
-  if (format !== 1 || !isWhole) throw toUnreadable(path);
-  return manifest as unknown as Manifest;
+  return parse<Manifest>(text, path, ({ format, files, advertisers, columns }) => {
+    return format === 1 && Array.isArray(files) && Array.isArray(advertisers) && typeof (columns ?? 0) === 'object';
+  });
 }
 
-function parseObject(text: string, path: string): Record<string, unknown> {
+function parse<T>(text: string, path: string, isWhole: (value: Partial<T>) => boolean): T {
   try {
-    return Object(JSON.parse(text)) as Record<string, unknown>;
-  } catch (error) {
-    throw toUnreadable(path, error);
+    const value = Object(JSON.parse(text)) as Partial<T>;
+    if (isWhole(value)) return value as T;
+  } catch {
+    // No JSON at all.
   }
-}
-
-function toUnreadable(path: string, cause?: unknown): Trouble {
   const what = `${path} at the target of the extract cannot be read by this version. Nothing was written.`;
-  return new Trouble('local', what, { at: 'storage', cause });
+  throw new Trouble('local', what, { at: 'storage' });
 }
 
 /** The time, or just above `before` (the greatest id so far) where the clock was set back: a snapshot deletes only what has a smaller id. */

@@ -15,7 +15,7 @@ export function parseProfile(value: unknown, baseUrl: string, sessionIds: readon
   const { raw, rawText, reason } = toRaw(value);
   const json = `${rawText ?? ''} ${raw}`;
   const named = { emails: findAddresses(json), accountIds: findAccounts(json) };
-  const emails = findEmails(value);
+  const emails = [...new Set(ownObjects(value).flatMap((object) => Object.values(object).flatMap(toAddresses)))];
   const accountIds = [...new Set([...sessionIds, ...findAccountIds(value)])];
   // An erasure could not be sure to keep such a text out.
   if ([named.emails, named.accountIds, emails, accountIds].some(({ length }) => length > mostNamed)) {
@@ -42,11 +42,6 @@ export function parseProfile(value: unknown, baseUrl: string, sessionIds: readon
 // The top level and the objects one level below, but no lists: an address further down may belong to a referee.
 function ownObjects(profile: Record<string, unknown>): Record<string, unknown>[] {
   return [profile, ...Object.values(profile).filter(isObject)];
-}
-
-/** Every email address of the candidate, whatever its member is called. */
-function findEmails(profile: Record<string, unknown>): string[] {
-  return [...new Set(ownObjects(profile).flatMap((object) => Object.values(object).flatMap(toAddresses)))];
 }
 
 function toAddresses(value: unknown): string[] {
