@@ -10,10 +10,11 @@ export function parsePostgresUrl(text: string) {
   const authority = server.replace(/^.*@/s, '');
   const parameters = new URLSearchParams(query);
   try {
+    const name = decodeURIComponent(authority.replace(/:\d*$/, ''));
     return {
       parameters,
       /** A name, an address or the folder of a Unix socket; empty where none is named. */
-      host: parameters.get('host') ?? decodeURIComponent(authority.replace(/:\d*$/, '')),
+      host: parameters.get('host') ?? name,
       port: parameters.get('port') ?? /:(\d+)$/.exec(authority)?.[1] ?? '5432',
       /** Empty where none is named: the server then takes the user's name. */
       database: decodeURIComponent(path.slice(1)),
