@@ -122,13 +122,9 @@ function refuseOthers([name, member]: readonly [string, unknown]): void {
 
 function toElements(list: readonly unknown[]): Pick<PageFacts, 'applications' | 'ids' | 'rejects' | 'shared'> {
   if (list.length > mostElements) refuse(`has a list of more than ${mostElements} elements`);
-  const listed: Application[] = [];
-  const rejects: Reject[] = [];
-  for (const element of list) {
-    const read = parseApplication(element);
-    if ('id' in read) listed.push(read);
-    else rejects.push(read);
-  }
+  const read = list.map(parseApplication);
+  const listed = read.filter((one) => 'id' in one);
+  const rejects = read.filter((one) => !('id' in one));
   const applications: Application[] = [];
   const shared: Application[] = [];
   for (const all of Map.groupBy(listed, ({ id }) => id).values()) {
@@ -150,16 +146,12 @@ const tooLong = `has no usable id, and more than ${mostSearched} characters, whi
 
 /** Spec silent: the same id twice. Each copy has the worst virus flag of any copy for each kind: one path serves them all. */
 function mergeCopies(copies: readonly Application[]): Application[] {
-  const listed = Map.groupBy(
-    copies.flatMap(({ attachments }) => attachments),
-    ({ kind }) => kind,
-  );
-  const worst = new Map(
-    Array.from(listed, ([kind, all]) => [kind, toWorstFlag(all.map(({ hasVirus }) => hasVirus))] as const),
-  );
+  const listed = copies.flatMap(({ attachments }) => attachments);
+  const alike = Map.groupBy(listed, ({ kind }) => kind);
   return copies.map((copy) => {
     const attachments = copy.attachments.map((one) => {
-      return { ...one, hasVirus: toWorstFlag([one.hasVirus, worst.get(one.kind) ?? null]) };
+      const flags = [one, ...(alike.get(one.kind) ?? [])].map(({ hasVirus }) => hasVirus);
+      return { ...one, hasVirus: toWorstFlag(flags) };
     });
     const notes = [...copy.notes, { field: 'ID', reason: 'came more than once in a page with different content' }];
     return withAttachments({ ...copy, notes }, attachments);
