@@ -71,9 +71,10 @@ export function createSource(options: SourceOptions): Source {
     }
   };
 
-  async function readList({ headers, body }: HttpAnswer, maxBytes: number): Promise<ListAnswer> {
+  async function readList(answer: HttpAnswer, maxBytes: number): Promise<ListAnswer> {
+    const { headers } = answer;
     const cached = isCached(headers);
-    const { bytes, whole } = await readBody(body, headers['content-encoding'], maxBytes, options.onListBytes);
+    const { bytes, whole } = await readBody(answer, maxBytes, options.onListBytes);
     if (!whole) {
       // One character per byte is enough: ids are ASCII. In UTF-16 each digit has a zero byte beside it, which is removed.
       const prefix = bytes.toString('latin1').replaceAll('\0', '');

@@ -236,15 +236,10 @@ function toTrouble(error: unknown, signal: AbortSignal, address: string): unknow
 const inflaters = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress };
 
 /** Reads a body up to `maxBytes`. A larger body ends the connection; the first `maxBytes` are returned, and `whole` is false. */
-export async function readBody(
-  body: AsyncIterable<Uint8Array>,
-  contentEncoding: string | undefined,
-  maxBytes: number,
-  onBytes?: (() => void) | undefined,
-): Promise<{ readonly bytes: Buffer; readonly whole: boolean }> {
+export async function readBody(answer: HttpAnswer, maxBytes: number, onBytes?: () => void) {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of inflate(body, contentEncoding)) {
+  for await (const chunk of inflate(answer)) {
     onBytes?.();
     chunks.push(chunk);
     size += chunk.length;
@@ -255,8 +250,8 @@ export async function readBody(
 }
 
 /** Intake asks for no compression. The limit counts inflated bytes, so that a decompression bomb cannot exceed it. */
-export async function* inflate(body: AsyncIterable<Uint8Array>, contentEncoding = 'identity') {
-  const encoding = contentEncoding.trim().toLowerCase();
+export async function* inflate({ body, headers }: Pick<HttpAnswer, 'body' | 'headers'>) {
+  const encoding = (headers['content-encoding'] ?? '').trim().toLowerCase();
   if (encoding === 'identity' || encoding === '') return yield* body;
   if (!Object.hasOwn(inflaters, encoding)) refuse('has an unsupported Content-Encoding');
   const inflater = inflaters[encoding as keyof typeof inflaters]();

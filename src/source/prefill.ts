@@ -105,7 +105,7 @@ function toGrantTrouble(error: string, status: number): Trouble {
 }
 
 async function readJson(answer: HttpAnswer, maxBytes: number): Promise<unknown> {
-  const { bytes, whole } = await readBody(answer.body, answer.headers['content-encoding'], maxBytes);
+  const { bytes, whole } = await readBody(answer, maxBytes);
   if (!whole) refuse(`is larger than ${maxBytes} bytes`);
   return parseJson(decodeText(bytes, answer.headers['content-type']));
 }
@@ -121,7 +121,7 @@ export async function readResume(
   if (!isFramed) throw new Trouble('malformed', 'The resume has no length (Content-Length).');
   await using stack = new AsyncDisposableStack();
   const spooled = stack.use(spool.open());
-  for await (const chunk of inflate(body, headers['content-encoding'])) {
+  for await (const chunk of inflate({ body, headers })) {
     if (spooled.sizeBytes + chunk.length > maxBytes) {
       throw new Trouble('mismatch', `The resume is larger than ${maxBytes} bytes.`);
     }
