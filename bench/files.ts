@@ -91,7 +91,7 @@ async function fetchAll(url: string, { sourceUrl, storeUrl }: FileServers, files
     credential: () => 'none',
     format: 'json',
     totalTimeoutMs: 600_000,
-    connections: stack.use(openConnections(concurrency, 30_000)),
+    connections: stack.adopt(openConnections(concurrency, 30_000), (agent) => agent.destroy()),
     listMaxBytes: 3_000_000,
     applicationMaxBytes: 50_000_000,
   });

@@ -45,7 +45,8 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
 /** Runs a first sync; adds its requests to `asked`. */
 async function sync(url: string, board: BoardServer, applications: number, asked: ListFilters[] = []): Promise<void> {
   await using store = openBenchStore(url);
-  await using connections = openConnections(8, 30_000);
+  await using stack = new AsyncDisposableStack();
+  const connections = stack.adopt(openConnections(8, 30_000), (agent) => agent.destroy());
   const source = createSource({
     url: board.url,
     credential: () => board.credential,

@@ -2,8 +2,8 @@
 import { type Config, parsePlace, toLocation } from '../config.ts';
 import type { BlobStore } from '../domain/blob.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
-import { SettingTrouble, WrongStore } from '../domain/trouble.ts';
 import { version } from '../domain/schema.ts';
+import { SettingTrouble, WrongStore } from '../domain/trouble.ts';
 import { anonymousViews, personalViews } from '../store/postgres/grants.ts';
 import type { Store } from '../store/store.ts';
 import { erasePeople } from '../sync/extract/erase-people.ts';

@@ -3,11 +3,11 @@
 
 import {
   CertificateTrouble,
+  Trouble,
+  type TroubleKind,
   toCertificateProblem,
   toConnectionReason,
   toDelay,
-  Trouble,
-  type TroubleKind,
 } from '../domain/trouble.ts';
 
 /** Converts any error of the SDK to Trouble. */

@@ -5,7 +5,7 @@
 // neither happens, so no attempt counts, however long it lasts; a refused credential halts the account where the list is read.
 
 import type { AttachmentState } from './application.ts';
-import { backoff, type BackoffRange, type Trouble } from './trouble.ts';
+import { type BackoffRange, backoff, type Trouble } from './trouble.ts';
 
 export type Verdict =
   | { readonly kind: 'retry'; readonly delayMs: number; readonly countsAttempt: boolean }

@@ -6,16 +6,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import pRetry from 'p-retry';
 import { Agent, type Dispatcher } from 'undici';
+import { version } from '../domain/schema.ts';
 import {
   CertificateTrouble,
   type Delay,
   parseRetryAfter,
+  Trouble,
   toCertificateProblem,
   toConnectionReason,
   toHostAndPort,
-  Trouble,
 } from '../domain/trouble.ts';
-import { version } from '../domain/schema.ts';
 import { refuse } from './parse/values.ts';
 
 export interface HttpOptions {

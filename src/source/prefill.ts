@@ -58,7 +58,8 @@ export function createPrefillSource(options: PrefillSourceOptions) {
           return api.post(asked, async (answer) => {
             const trouble = toStatusTrouble(answer, Date.now());
             if (trouble !== null) throw trouble;
-            if (answer.status === 204) throw new Trouble('missing', 'The source has no profile (204).', { status: 204 });
+            if (answer.status === 204)
+              throw new Trouble('missing', 'The source has no profile (204).', { status: 204 });
             return parseProfile(await readJson(answer, profileMaxBytes), options.url, accountIds);
           });
         },

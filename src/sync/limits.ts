@@ -1,5 +1,5 @@
 // The rate limiter spaces the requests to one source over all workers (P14); slots limit what runs at once in this process.
-import { toDelay, Trouble } from '../domain/trouble.ts';
+import { Trouble, toDelay } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 import { pause } from './retry.ts';
 

@@ -1,7 +1,7 @@
 // Retries work while a source or a database is unavailable, and tells the status why it waits. The source client retries one request for
 // seconds (p-retry); what failed nevertheless is run again as a whole, and goes on from its rows.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { backoff, type BackoffRange, LastingTrouble, Trouble, type WaitingTask } from '../domain/trouble.ts';
+import { type BackoffRange, backoff, LastingTrouble, Trouble, type WaitingTask } from '../domain/trouble.ts';
 import type { Store } from '../store/store.ts';
 
 export interface RetryOptions {

@@ -4,8 +4,8 @@ import { createHmac } from 'node:crypto';
 import { promises as dns } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { Agent } from 'undici';
-import { parseRetryAfter, toCertificateProblem, toConnectionReason, toHostAndPort } from '../domain/trouble.ts';
 import { version } from '../domain/schema.ts';
+import { parseRetryAfter, toCertificateProblem, toConnectionReason, toHostAndPort } from '../domain/trouble.ts';
 import type { Answer, WebhookMessage } from '../domain/webhook.ts';
 
 export interface WebhookClientOptions {

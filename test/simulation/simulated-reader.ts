@@ -1,7 +1,13 @@
 // Reads a hidden server with the product's coverage logic (src/domain/coverage) and a map of ids as the store. It knows only what the product
 // knows; test/journey/coverage-servers.test.ts holds it against the product.
 
-import { type AuditPlace, auditQuestions, auditSize, type Done, lackingIds } from '../../src/domain/coverage/certificate.ts';
+import {
+  type AuditPlace,
+  auditQuestions,
+  auditSize,
+  type Done,
+  lackingIds,
+} from '../../src/domain/coverage/certificate.ts';
 import { ask, begin, type KnownIds } from '../../src/domain/coverage/coverage.ts';
 import { learn } from '../../src/domain/coverage/learn.ts';
 import { contains, isSingle, nearestPosition, type Position } from '../../src/domain/coverage/position.ts';

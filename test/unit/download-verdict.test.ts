@@ -1,7 +1,7 @@
 // The one verdict on every failure of a download.
 import { describe, expect, it } from 'vitest';
 import { type FailedAttempt, mostAttempts, toHashUse, toVerdict } from '../../src/domain/download-verdict.ts';
-import { toDelay, Trouble, type TroubleFacts, type TroubleKind } from '../../src/domain/trouble.ts';
+import { Trouble, type TroubleFacts, type TroubleKind, toDelay } from '../../src/domain/trouble.ts';
 
 const fail = (kind: TroubleKind, some: Partial<FailedAttempt> = {}, facts: TroubleFacts = {}) =>
   toVerdict({

@@ -75,7 +75,7 @@ describe('the answer of a copy', () => {
   it.each([
     'a,b\n1,2',
     'Error: there is no table of this name',
-    `${header}\n`.replace('STEP,', '') + '256,1,512,3,9',
+    'WIDTH,ADVERTISER_ID,FROM_ID,APPLICATIONS,FINGERPRINT\n256,1,512,3,9',
     `${header}\n4,256,1,512,3,9`,
     `${header}\n2,256,1,512,3,9\n1,256,1,512,3,9`,
   ])('is refused: %s', (text) => {

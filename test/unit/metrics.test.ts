@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { toStatus } from '../../src/domain/status/status.ts';
 import { version } from '../../src/domain/schema.ts';
+import { toStatus } from '../../src/domain/status/status.ts';
 import { createFilled } from '../support/database/filled-metrics.ts';
 
 async function loadNames(): Promise<string[]> {

@@ -47,11 +47,11 @@ export type CopyAnswer = NonNullable<ReturnType<typeof parseAnswer>>;
  * the step's width that is not empty. Null if it is something else.
  */
 export function parseAnswer(text: string) {
-  const lines = text.replaceAll(/["\r ]/g, '').trim().split(/\n+/);
-  const [header = [], ...rows] = lines.map((line) => line.split(','));
+  const plain = text.replaceAll(/["\r ]/g, '').trim();
+  const [header = [], ...rows] = plain.split(/\n+/).map((line) => line.split(','));
   // Engines differ in the case of names. An engine's error message is no empty copy.
   const places = columns.map((column) => header.findIndex((name) => name.toLowerCase() === column));
-  if (lines[0] !== '' && places.includes(-1)) return null;
+  if (plain !== '' && places.includes(-1)) return null;
   const cells = rows.map((row) => places.map((place) => row[place] ?? ''));
   if (!cells.flat().every((cell) => /^\d+$/.test(cell))) return null;
   const read = cells.map((row) => {

@@ -70,7 +70,8 @@ function decodeParts(body: Uint8Array, decoder: TextDecoder): string {
     invalid += word.length;
     if (invalid > mostInvalid) refuse('is not text in its charset');
     const at = text.indexOf('\ufffd');
-    const standIns = Array.from(bytes.filter((byte) => byte > 0x7f), (byte) => String.fromCharCode(0xdc00 + byte));
+    const kept = bytes.filter((byte) => byte > 0x7f);
+    const standIns = Array.from(kept, (byte) => String.fromCharCode(0xdc00 + byte));
     // Right behind an escaped surrogate, the first one would be the other half of a character.
     const isBehindHalf = /\\ud[89ab]..$|;$/i.test(text.slice(Math.max(0, at - 6), at));
     return text.slice(0, isBehindHalf ? at + 1 : at) + standIns.join('') + text.slice(at + 1);
@@ -80,8 +81,8 @@ function decodeParts(body: Uint8Array, decoder: TextDecoder): string {
     for (to = from + 1_000; (body[to] ?? 0) > 0x2f; ) to++;
     const part = body.subarray(from, to);
     const text = decoder.decode(part);
-    const isWhole = !text.includes('\ufffd');
-    parts.push(isWhole ? text : Buffer.from(part).toString('latin1').replace(/[^\0-\x2f]+/g, decodeWord));
+    const words = Buffer.from(part).toString('latin1');
+    parts.push(text.includes('\ufffd') ? words.replace(/[^\0-\x2f]+/g, decodeWord) : text);
   }
   return parts.join('');
 }

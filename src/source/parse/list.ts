@@ -124,7 +124,7 @@ function toElements(list: readonly unknown[]): Pick<PageFacts, 'applications' | 
   if (list.length > mostElements) refuse(`has a list of more than ${mostElements} elements`);
   const read = list.map(parseApplication);
   const listed = read.filter((one) => 'id' in one);
-  const rejects = read.filter((one) => !('id' in one));
+  const rejects = read.filter((one): one is Reject => !('id' in one));
   const applications: Application[] = [];
   const shared: Application[] = [];
   for (const all of Map.groupBy(listed, ({ id }) => id).values()) {

@@ -1,8 +1,8 @@
 // Commands on stored files: find a file, download files again, and parse stored screens again.
 import type { KeyObject } from 'node:crypto';
 import {
-  attachmentKinds,
   type AttachmentState,
+  attachmentKinds,
   type Note,
   type ParsedScreens,
   unreadableFlag,

@@ -1,9 +1,9 @@
 // Audits are requests between sweeps, at a random place or by date. They prove nothing and can only contradict: a source that hides an
 // application from the requests of a sweep may show it in these. One hidden application ends every certificate that covers it.
 
+import { auditQuestions, auditSize, lackingIds } from '../../domain/coverage/certificate.ts';
 import { isSingle } from '../../domain/coverage/position.ts';
 import { aloneQuestion, dateSlackSeconds, type Question } from '../../domain/coverage/question.ts';
-import { auditQuestions, auditSize, lackingIds } from '../../domain/coverage/certificate.ts';
 import { toAuditBody } from '../../domain/evidence/record.ts';
 import { type Asker, commitAnswer, compared, createAsker, toReadPage } from './answers.ts';
 import { loadState, type ReadContext, type SweepDeps } from './sweep.ts';

@@ -4,8 +4,8 @@
 import { html } from 'hono/html';
 import type { HtmlEscapedString } from 'hono/utils/html';
 import { formatAgo, formatMoment } from '../../domain/format.ts';
-import type { SweepResult } from '../../domain/status/advertiser-status.ts';
 import { version } from '../../domain/schema.ts';
+import type { SweepResult } from '../../domain/status/advertiser-status.ts';
 
 export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 

@@ -63,7 +63,8 @@ async function narrow(
 
 const asCsv = ({ columns, rows }: Awaited<ReturnType<Duck['query']>>) =>
   [columns, ...rows].map((row) => row.join()).join('\n');
-const toCsv = (rows: readonly object[]) => asCsv({ columns: Object.keys(rows[0] ?? {}), rows: rows.map(Object.values) });
+const toCsv = (rows: readonly object[]) =>
+  asCsv({ columns: Object.keys(rows[0] ?? {}), rows: rows.map(Object.values) });
 const toIds = (some: readonly { applicationId: string }[]) => some.map(({ applicationId }) => applicationId);
 const inOrder = (some: readonly bigint[]) => some.toSorted((a, b) => Number(a - b)).map(String);
 
@@ -102,9 +103,7 @@ test('a table in Postgres is compared by the same fingerprints', async ({ databa
   await database.query(`DELETE FROM ats.copy WHERE application_id = ${ids[42]}`);
   await database.query(`UPDATE ats.copy SET application_id = 5 WHERE application_id = ${ids[43]}`);
   const args = ['--sql', 'postgres', '--table', 'ats.copy'];
-  const { statements, result } = await narrow(database, folder, args, async (sql) =>
-    toCsv(await database.query(sql)),
-  );
+  const { statements, result } = await narrow(database, folder, args, async (sql) => toCsv(await database.query(sql)));
   expect(statements).toBe(3);
   expect([toIds(result.missing).toSorted(byNumber), toIds(result.extra), toIds(result.changed)]).toEqual([
     inOrder([ids[42] ?? 0n, ids[43] ?? 0n]),

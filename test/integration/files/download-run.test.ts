@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { type BlobStore, toBlobKey } from '../../../src/domain/blob.ts';
-import { toDelay, Trouble } from '../../../src/domain/trouble.ts';
+import { Trouble, toDelay } from '../../../src/domain/trouble.ts';
 import { openQueueListener } from '../../../src/store/postgres/listen.ts';
 import { createDownloadMemory } from '../../../src/sync/files/download-run.ts';
 import { openSpool } from '../../../src/sync/files/spool.ts';

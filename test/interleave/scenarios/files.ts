@@ -1,9 +1,9 @@
 // Downloads of files: which run completes one, when an application becomes ready, and what a virus flag does at the same time.
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
+import type { ParsedScreens } from '../../../src/domain/application.ts';
 import { toBlobKey } from '../../../src/domain/blob.ts';
 import type { SweepEnd } from '../../../src/domain/coverage/certificate.ts';
-import type { ParsedScreens } from '../../../src/domain/application.ts';
 import { completeDownloads } from '../../../src/store/files/complete-download.ts';
 import { bringForward } from '../../../src/store/files/download-queue.ts';
 import { replaceParsedScreens } from '../../../src/store/files/stored-files.ts';

@@ -1,6 +1,6 @@
 // Retries of temporary failures.
 import { describe, expect, test, vi } from 'vitest';
-import { LeaseLost, toDelay, Trouble } from '../../../src/domain/trouble.ts';
+import { LeaseLost, Trouble, toDelay } from '../../../src/domain/trouble.ts';
 import { retry } from '../../../src/sync/retry.ts';
 
 describe('a retry', () => {
