@@ -1,8 +1,8 @@
 // Webhooks: what a message says about an event, what an endpoint's answer means, when a failed delivery is tried again, and what the status
 // says of an endpoint. Pure: signing and sending are in src/webhooks.
 
-import { type BackoffRange, backoff, type Delay } from './trouble.ts';
 import { formatAgo, formatCount, formatSpan } from './format.ts';
+import { type BackoffRange, backoff, type Delay } from './trouble.ts';
 
 export const eventTypes = [
   'application.received',

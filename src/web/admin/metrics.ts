@@ -2,9 +2,9 @@
 // their number is bounded whatever the source sends. docs/metrics.md lists every name; a test compares the two, and deploy/ with both.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { version } from '../../domain/schema.ts';
 import { type AdvertiserStatus, toUnusualSilence } from '../../domain/status/advertiser-status.ts';
 import { isHealthy, type Status } from '../../domain/status/status.ts';
-import { version } from '../../domain/schema.ts';
 import { toWebhookLagMs, toWebhookState, type WebhookState, type WebhookStatus } from '../../domain/webhook.ts';
 import type { Pass } from '../../sync/worker/pass.ts';
 
