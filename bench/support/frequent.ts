@@ -30,7 +30,7 @@ const frequent: Record<string, (db: Queryable, advertiserId: bigint) => Promise<
       lease: { name: 'default', lane: 'live', owner: 'bench', epoch: 1n },
       sweep: { sweepId: 2n, purpose: 'live', axis: 'id', low: 1n, high: null, startedAt: new Date() },
     }),
-  'the end of a poll': (db, advertiserId) => confirmCursors(db, [advertiserId]),
+  'the end of a poll': (db, advertiserId) => confirmCursors(db, [{ advertiserId, at: new Date() }]),
   'a cursor that rises': (db, advertiserId) => raiseCursor(db, advertiserId, lastPosition),
   'what is known before a recheck': (db, advertiserId) => countListed(db, advertiserId, { low: 1n, high: null }),
   'the ids that split a recheck': (db, advertiserId) => loadKnownIds(db, advertiserId, nearestPosition(5_000n)),

@@ -1,8 +1,7 @@
 // The outbox of application events, for integrators. Within an advertiser, event ids rise in commit order: the last statement before
 // COMMIT assigns them under a lock per advertiser, so no event ever appears behind a reader's position.
 import type { EventType } from '../domain/webhook.ts';
-import { isAhead } from './postgres/clock.ts';
-import type { Queryable } from './postgres/database.ts';
+import { isAhead, type Queryable } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';
 
 export interface ApplicationEvent {

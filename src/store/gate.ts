@@ -5,8 +5,7 @@ import type { Application } from '../domain/application.ts';
 import { toSoughtText } from '../domain/erasure.ts';
 import { findAddresses, listTexts, mostNamed, parseAddress, readMembers, toAccountId } from '../domain/person.ts';
 import { type Account, isOwnKey, type Keyed, toPersonKey } from './person-key.ts';
-import { isAhead } from './postgres/clock.ts';
-import { columnsOf, type Queryable } from './postgres/database.ts';
+import { columnsOf, isAhead, type Queryable } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';
 
 /** What a tombstone stands for; `account` and `address`: by its id, that an application had one, which has a tombstone too. */

@@ -3,8 +3,7 @@
 // `fence` in the transaction that commits a page protects them; the other writes of a read have none, as they only take claims back
 // (endCertificates, saveUnreadable) or note how it ended (confirmCursors, resolveUnreadable, noteStop).
 import { LeaseLost } from '../../domain/trouble.ts';
-import { isAhead, longestLease } from '../postgres/clock.ts';
-import { columnsOf, type Lock, type Queryable, type Transaction } from '../postgres/database.ts';
+import { columnsOf, isAhead, type Lock, longestLease, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 export type Lane = 'live' | 'backfill';
@@ -51,7 +50,6 @@ export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]):
        INSERT INTO intake.leases (name, lane, owner, epoch, expires_at)
        SELECT w.name, w.lane, w.owner, 1, now() + w.lease_ms * interval '1 millisecond' FROM wanted w
        WHERE NOT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = w.name AND l.lane = w.lane)
-       ON CONFLICT (name, lane) DO NOTHING
        RETURNING name, lane, owner, epoch
      )
      SELECT * FROM taken UNION ALL SELECT * FROM added`,

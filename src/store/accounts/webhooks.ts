@@ -4,8 +4,7 @@
 import { LeaseLost } from '../../domain/trouble.ts';
 import type { Detail, Failing, WebhookEvent } from '../../domain/webhook.ts';
 import { mostCounted, type WebhookStatus } from '../../domain/webhook.ts';
-import { isAhead } from '../postgres/clock.ts';
-import { columnsOf, type Queryable } from '../postgres/database.ts';
+import { columnsOf, isAhead, type Queryable } from '../postgres/database.ts';
 import type { Lease } from './leases.ts';
 
 /** A configured endpoint: the name of its account, and its own, which is unique in the configuration. */

@@ -24,8 +24,7 @@
 // whether the object exists, and if not, the files that refer to it are fetched again.
 import { hash, randomUUID } from 'node:crypto';
 import { type BlobFacts, type Deleted, toBlobKey } from '../../domain/blob.ts';
-import { isBefore } from '../postgres/clock.ts';
-import { columnsOf, type Queryable, type Transaction } from '../postgres/database.ts';
+import { columnsOf, isBefore, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Claim } from './download-queue.ts';
 

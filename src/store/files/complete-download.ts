@@ -6,14 +6,7 @@ import type { FinalState } from '../../domain/download-verdict.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { ParsedScreens } from '../../domain/screen.ts';
 import { appendEvents } from '../events.ts';
-import {
-  columnsOf,
-  type Database,
-  pipeline,
-  type Queryable,
-  retryOnConflict,
-  type Transaction,
-} from '../postgres/database.ts';
+import { columnsOf, type Database, pipeline, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Claim } from './download-queue.ts';
 import { sameBytes } from './mark-infected.ts';
@@ -43,7 +36,7 @@ export interface CompletedClaim {
 
 export async function completeDownloads(db: Database, downloads: readonly CompletedClaim[]): Promise<CompletedState[]> {
   try {
-    return await retryOnConflict(() => db.transaction((tx) => write(tx, downloads)));
+    return await db.repeatTransaction((tx) => write(tx, downloads));
   } catch (error) {
     if (downloads.length === 1 && error instanceof Unlinkable) return ['unlinkable'];
     throw error;

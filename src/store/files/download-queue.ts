@@ -5,8 +5,7 @@ import type { BlobFacts, FileDescription } from '../../domain/blob.ts';
 import type { HashSetting, HashTrust } from '../../domain/hash-trust.ts';
 import type { TroubleKind } from '../../domain/trouble.ts';
 import { isAccount } from '../person-search.ts';
-import { isAhead, longestLease } from '../postgres/clock.ts';
-import { columnsOf, type Queryable, type Transaction } from '../postgres/database.ts';
+import { columnsOf, isAhead, longestLease, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 
 export interface Claim {

@@ -4,7 +4,7 @@
 import { toBlobKey } from '../../domain/blob.ts';
 import { infectedResume } from '../../domain/prefill.ts';
 import { type ApplicationEvent, appendEvents, type ChangedRow, toEvents } from '../events.ts';
-import { type Database, type Queryable, retryOnConflict, type Transaction } from '../postgres/database.ts';
+import type { Database, Queryable, Transaction } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 import { lockHolders } from './blobs.ts';
 import { type FileFacts, takeBackAnnounced } from './download-queue.ts';
@@ -37,20 +37,18 @@ export async function markFetched(
   sha256: string,
 ): Promise<void> {
   const { advertiserId, applicationId, kind } = claim;
-  await retryOnConflict(() =>
-    db.transaction(async (tx) => {
-      await lockHolders(tx, advertiserId, [sha256], [applicationId]);
-      const flagged = await tx.query(
-        `SELECT 1 FROM intake.attachments
-         WHERE advertiser_id = $1 AND application_id = $2 AND kind = $3 AND state = 'infected' AND has_virus
-           AND sha256 IS DISTINCT FROM $4 AND uploaded_at IS NOT DISTINCT FROM $5`,
-        [advertiserId, applicationId, kind, sha256, uploadedAt],
-      );
-      if (flagged.length === 0) return;
-      await replaceBytes(tx, advertiserId, [{ applicationId, kind, sha256 }]);
-      await appendEvents(tx, advertiserId, await markInfected(tx, advertiserId, [sha256]));
-    }),
-  );
+  await db.repeatTransaction(async (tx) => {
+    await lockHolders(tx, advertiserId, [sha256], [applicationId]);
+    const flagged = await tx.query(
+      `SELECT 1 FROM intake.attachments
+       WHERE advertiser_id = $1 AND application_id = $2 AND kind = $3 AND state = 'infected' AND has_virus
+         AND sha256 IS DISTINCT FROM $4 AND uploaded_at IS NOT DISTINCT FROM $5`,
+      [advertiserId, applicationId, kind, sha256, uploadedAt],
+    );
+    if (flagged.length === 0) return;
+    await replaceBytes(tx, advertiserId, [{ applicationId, kind, sha256 }]);
+    await appendEvents(tx, advertiserId, await markInfected(tx, advertiserId, [sha256]));
+  });
 }
 
 /** Returns an event for each application that has these bytes, now or in an earlier version: a consumer may have copied them. */

@@ -42,6 +42,8 @@ export function pipeline<T extends readonly unknown[] | []>(statements: T) {
 export interface Database extends Queryable, AsyncDisposable {
   /** Runs the work in one transaction that first takes the `locks`. Rolls back if the work throws. */
   transaction<T>(work: (tx: Transaction) => Promise<T>, ...locks: Lock[]): Promise<T>;
+  /** Like `transaction`, and again after a conflict. */
+  readonly repeatTransaction: Database['transaction'];
 }
 
 /** A transaction-scoped advisory lock. It is taken in the same message as BEGIN, so it costs no extra round trip. */
@@ -158,6 +160,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   return {
     query: (sql, values = []) => retryOnConflict(async () => (await pool.query(sql, [...values]).catch(rethrow)).rows),
     transaction,
+    repeatTransaction: (...given) => retryOnConflict(() => transaction(...given)),
     async [Symbol.asyncDispose]() {
       await pool.end();
     },
@@ -168,6 +171,19 @@ export function openDatabase(options: DatabaseOptions): Database {
 export function columnsOf<T>(rows: readonly T[], ...names: (keyof T)[]): unknown[][] {
   return names.map((name) => rows.map((row) => row[name]));
 }
+
+// What a stored time says after the database's clock was set back: one that lies too far ahead was written before that, and its age is
+// unknown. A minute ahead is not too far: a statement may read the clock before another one that commits first, and then sees its time.
+
+/** True of a time in the future, which was written before the clock was set back. */
+export const isAhead = (time: string) => `${time} > now() + interval '1 minute'`;
+
+/** True until this time has come, which was written as now and `ms` milliseconds. */
+export const isBefore = (until: string, ms: number | string) =>
+  `(${until} > now() AND NOT ${isAhead(`${until} - ${ms} * interval '1 millisecond'`)})`;
+
+/** The longest lease or claim, and that minute: an expiry further ahead counts as expired, or its lane would be blocked until then. */
+export const longestLease = `interval '11 minutes'`;
 
 /** Retries the work after a conflict with another transaction: serialization failure, deadlock or duplicate key. At most 5 attempts. */
 export async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {

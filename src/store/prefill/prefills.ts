@@ -8,8 +8,7 @@ import { laneLock } from '../accounts/leases.ts';
 import { type AnnounceAnswer, announceKnown, dropUnneeded } from '../files/blobs.ts';
 import { type KeyState, loadTombstoneState, mayStore, noteKeptOut } from '../gate.ts';
 import { toAddressKey, toPersonKeys } from '../person-key.ts';
-import { isAhead, isBefore } from '../postgres/clock.ts';
-import { type Database, type Queryable, retryOnConflict, type Transaction } from '../postgres/database.ts';
+import { type Database, isAhead, isBefore, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 export interface PrefillKey {
@@ -268,7 +267,7 @@ const isUnfindable = `outcome = 'redeemed' AND cardinality(coalesce(person_keys,
  * Returns how many profiles lapsed.
  */
 export async function lapsePrefills(db: Database): Promise<number> {
-  const lapsed = await retryOnConflict(() => db.transaction(lapse));
+  const lapsed = await db.repeatTransaction(lapse);
   while ((await replaceEndedByCounts(db)) === atOnce);
   await db.query(
     `DELETE FROM intake.oauth_states WHERE expires_at < now() - interval '1 day' OR expires_at > now() + interval '1 day'`,

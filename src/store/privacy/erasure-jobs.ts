@@ -7,7 +7,7 @@ import { laneLock } from '../accounts/leases.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
 import { renewTombstones, setTombstones, toTombstone } from '../gate.ts';
 import type { Account } from '../person-key.ts';
-import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
+import type { Database, Queryable } from '../postgres/database.ts';
 import { recordAudit } from './decisions.ts';
 import { erasePerson, type FoundPerson, findPerson, isAged } from './find-and-erase.ts';
 
@@ -30,19 +30,17 @@ export async function beginErasure(
   const { advertiserId, sought } = request;
   // The lane lock excludes all other writers of the advertiser's applications. A page that was diffed before the erasure commits after it
   // and sees the tombstones.
-  return await retryOnConflict(() =>
-    db.transaction(
-      async (tx) => {
-        const account = { db: tx, privacyKey, advertiserId };
-        const person = await findPerson(account, sought, { lock: true });
-        if (sought.by === 'retention' && isNothing(person.counts)) return null;
-        const job = await writeErasure(account, request, person);
-        await appendEvents(tx, advertiserId, person.applicationIds.map(toErasedEvent));
-        crashPoint?.('erasureWritten');
-        return job;
-      },
-      laneLock(advertiserId, 'live'),
-    ),
+  return await db.repeatTransaction(
+    async (tx) => {
+      const account = { db: tx, privacyKey, advertiserId };
+      const person = await findPerson(account, sought, { lock: true });
+      if (sought.by === 'retention' && isNothing(person.counts)) return null;
+      const job = await writeErasure(account, request, person);
+      await appendEvents(tx, advertiserId, person.applicationIds.map(toErasedEvent));
+      crashPoint?.('erasureWritten');
+      return job;
+    },
+    laneLock(advertiserId, 'live'),
   );
 }
 

@@ -9,7 +9,7 @@ import type { LineBody } from '../../domain/evidence/record.ts';
 import { SweepDropped } from '../../domain/trouble.ts';
 import { laneLock, type WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
-import { columnsOf, type Database, pipeline, type Queryable } from '../postgres/database.ts';
+import { columnsOf, type Database, isAhead, pipeline, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { appendEvidence, loadCertificates, pruneEvidence } from './evidence.ts';
 
@@ -105,20 +105,8 @@ async function saveSweep(tx: Queryable, page: SweepPage, { facts, bytes, ended }
        added = s.added + excluded.added, changed = s.changed + excluded.changed, bytes = s.bytes + excluded.bytes
      WHERE s.state = 'running' RETURNING 1`,
     [
-      ...[
-        page.advertiserId,
-        sweepId,
-        page.lease.lane,
-        purpose,
-        axis,
-        low,
-        high,
-        startedAt,
-        state,
-        certificate,
-        risk,
-        reason,
-      ],
+      ...[page.advertiserId, sweepId, page.lease.lane, purpose, axis, low, high, startedAt],
+      ...[state, certificate, risk, reason],
       // Only a sweep that goes on needs its facts. They can hold the id and the date of an application that is erased later.
       ...[ended ? '{}' : facts, counts.received, counts.added, counts.changed, bytes],
     ],
@@ -233,20 +221,24 @@ export async function raiseCursor(tx: Queryable, advertiserId: bigint, through: 
 }
 
 /**
- * Confirms cursors that polls found nothing to move. An account without one (no application, or only one with a high id) gets one before the
- * first id, so that its polls are visible. With one application this needs a sweep by ids: a poll would read what SYNC_START leaves out.
+ * Confirms that lists were read to their end by sweeps that began then; a worker that was paused since confirms no later read. An account
+ * without a cursor (no application, or only one with a high id) gets one before the first id, so that its polls are visible. With one
+ * application this needs a sweep by ids: a poll would read what SYNC_START leaves out.
  */
-export async function confirmCursors(db: Queryable, advertiserIds: readonly bigint[]): Promise<void> {
+export async function confirmCursors(db: Queryable, read: readonly { advertiserId: bigint; at: Date }[]): Promise<void> {
   await db.query(
-    `WITH confirmed AS (
-       UPDATE intake.cursors SET as_of = now() WHERE advertiser_id = ANY ($1::bigint[]) RETURNING advertiser_id
+    `WITH read AS (
+       SELECT id, least(at, now()) AS at FROM unnest($1::bigint[], $2::timestamptz[]) AS r (id, at)
+     ), confirmed AS (
+       UPDATE intake.cursors c SET as_of = greatest(CASE WHEN NOT ${isAhead('c.as_of')} THEN c.as_of END, read.at)
+       FROM read WHERE c.advertiser_id = read.id RETURNING c.advertiser_id
      )
      INSERT INTO intake.cursors (advertiser_id, after_id, as_of)
-     SELECT id, 0, now() FROM (SELECT unnest($1::bigint[]) EXCEPT SELECT advertiser_id FROM confirmed) AS unread (id)
-     WHERE (SELECT count(*) FROM (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = id ORDER BY a.application_id LIMIT 2) AS few)
-       < CASE WHEN EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = id AND k.axis = 'id') THEN 2 ELSE 1 END
-     ON CONFLICT (advertiser_id) DO NOTHING`,
-    [advertiserIds],
+     SELECT id, 0, at FROM read
+     WHERE id NOT IN (SELECT advertiser_id FROM confirmed)
+       AND (SELECT count(*) FROM (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = id ORDER BY a.application_id LIMIT 2) AS few)
+         < CASE WHEN EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = id AND k.axis = 'id') THEN 2 ELSE 1 END`,
+    columnsOf(read, 'advertiserId', 'at'),
   );
 }
 
