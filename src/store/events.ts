@@ -22,11 +22,7 @@ export function toEvents(type: EventType, rows: readonly ChangedRow[]): Applicat
 }
 
 /** Appends events. Must be the last statement of its transaction, because it takes the lock that orders events. */
-export async function appendEvents(
-  tx: Queryable,
-  advertiserId: bigint,
-  events: readonly ApplicationEvent[],
-): Promise<void> {
+export async function appendEvents(tx: Queryable, advertiserId: bigint, events: readonly ApplicationEvent[]) {
   if (events.length === 0) return;
   await tx.query(
     `WITH ordered AS MATERIALIZED (

@@ -213,12 +213,7 @@ export async function loadFingerprints(db: Database, step: Step, asked: readonly
 }
 
 /** Records a place before anything is written there, so that an erasure finds it even if the extract is killed. */
-export async function recordExtract(
-  db: Queryable,
-  location: string,
-  withPeople: boolean,
-  snapshotId: string,
-): Promise<void> {
+export async function recordExtract(db: Queryable, location: string, withPeople: boolean, snapshotId: string) {
   await db.query(
     `INSERT INTO intake.extracts AS x (location, with_people, snapshot_id) VALUES ($1, $2, $3)
      ON CONFLICT (location) DO UPDATE SET with_people = x.with_people OR excluded.with_people, snapshot_id = excluded.snapshot_id`,

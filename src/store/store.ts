@@ -223,10 +223,7 @@ type Bound<Given extends unknown[], Functions> = {
     : never;
 };
 
-function bind<Given extends [unknown, ...unknown[]], Functions extends object>(
-  given: Given,
-  functions: Functions,
-): Bound<Given, Functions> {
+function bind<Given extends [unknown, ...unknown[]], Functions extends object>(given: Given, functions: Functions) {
   const bound = Object.entries(functions).map(([name, work]) => [name, (...rest: never[]) => work(...given, ...rest)]);
   return Object.fromEntries(bound) as Bound<Given, Functions>;
 }

@@ -94,11 +94,7 @@ export async function releaseLeases(db: Queryable, given: readonly Release[]): P
 }
 
 /** The current owner of a lane, and until when. */
-export async function loadHolder(
-  db: Queryable,
-  name: string,
-  lane: Lane,
-): Promise<{ owner: string; expiresAt: Date; remainingMs: number } | null> {
+export async function loadHolder(db: Queryable, name: string, lane: Lane) {
   const [row] = await db.query<Columns<'leases', 'owner'> & { expiresAt: Date; remainingMs: number }>(
     `SELECT owner, expires_at AS "expiresAt", extract(epoch FROM expires_at - now())::float8 * 1000 AS "remainingMs"
      FROM intake.leases WHERE name = $1 AND lane = $2 AND expires_at > now() AND expires_at <= now() + ${longestLease}`,

@@ -27,11 +27,7 @@ const isDue = (h: string) =>
  * positions stay, because an older worker may still deliver to them. A new one begins with the events of the last four weeks: events are
  * deleted after thirty days, and one that began with the oldest would miss what is deleted while it catches up.
  */
-export async function declareWebhooks(
-  db: Queryable,
-  accounts: readonly string[],
-  configured: readonly WebhookName[],
-): Promise<void> {
+export async function declareWebhooks(db: Queryable, accounts: readonly string[], configured: readonly WebhookName[]) {
   await db.query(
     `WITH named AS (
        SELECT v.advertiser_id, w.name FROM unnest($1::text[], $2::text[]) AS w (account, name)

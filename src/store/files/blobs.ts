@@ -176,11 +176,7 @@ export async function dropEarlierResume(db: Queryable, advertiserId: bigint, key
  * that nobody puts the same bytes meanwhile. An infected one stays known. A run that is deleting one loses its token: it may be too early for
  * a put, so the next run deletes once it has expired. Returns how many stay, because something refers to them.
  */
-export async function dropUnneeded(
-  tx: Transaction,
-  advertiserId: bigint,
-  unsorted: readonly string[],
-): Promise<number> {
+export async function dropUnneeded(tx: Transaction, advertiserId: bigint, unsorted: readonly string[]) {
   const hashes = [...new Set(unsorted)].toSorted();
   await tx.query(
     `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state)

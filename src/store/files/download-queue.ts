@@ -154,11 +154,7 @@ export async function releaseDownloads(db: Queryable, claims: readonly Claim[]):
 }
 
 /** Revokes the claims of downloads that announced these bytes, without counting the attempt: their objects may be gone. */
-export async function takeBackAnnounced(
-  tx: Transaction,
-  advertiserId: bigint,
-  hashes: readonly string[],
-): Promise<void> {
+export async function takeBackAnnounced(tx: Transaction, advertiserId: bigint, hashes: readonly string[]) {
   await tx.query(
     `UPDATE intake.downloads SET lease_token = NULL, leased_until = NULL, attempts = attempts - 1
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND lease_token IS NOT NULL`,

@@ -318,10 +318,7 @@ export interface SchemaRequest extends MigrateOptions {
 const schemaLookMs = 1_000;
 
 /** Ensures that the schema is the one this version needs: migrates if the role may, else waits. Throws SchemaTrouble. */
-export async function ensureSchema(
-  db: Queryable,
-  { directUrl, retryForMs = 120_000, ...request }: SchemaRequest,
-): Promise<void> {
+export async function ensureSchema(db: Queryable, { directUrl, retryForMs = 120_000, ...request }: SchemaRequest) {
   const until = performance.now() + retryForMs;
   for (let attempt = 1; ; attempt++) {
     const schema = await loadSchema(db);

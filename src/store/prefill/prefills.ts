@@ -215,10 +215,7 @@ export async function takeProfile(
 }
 
 /** The stored resume of a prefill that was redeemed within the lifetime of a link to it. */
-export async function loadResume(
-  db: Queryable,
-  key: PrefillKey,
-): Promise<(ResumeFacts & { readonly sha256: string }) | null> {
+export async function loadResume(db: Queryable, key: PrefillKey) {
   const [resume] = await db.query<ResumeFacts & { sha256: string }>(
     `SELECT resume_sha256 AS sha256, ${resumeColumns} FROM intake.prefills
      WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'redeemed' AND ${hasResume}
@@ -240,11 +237,7 @@ export async function loadPrefillKeyState(db: Queryable, privacyKey: KeyObject):
 }
 
 /** The one of these configured account names that has the advertiser's id; null where none has. */
-export async function findAdvertiserName(
-  db: Queryable,
-  advertiserId: bigint,
-  names: readonly string[],
-): Promise<string | null> {
+export async function findAdvertiserName(db: Queryable, advertiserId: bigint, names: readonly string[]) {
   const [row] = await db.query<Columns<'advertisers', 'name'>>(
     `SELECT name FROM intake.advertisers WHERE advertiser_id = $1 AND name = ANY($2)`,
     [advertiserId, names],

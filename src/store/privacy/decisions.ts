@@ -35,12 +35,7 @@ export async function loadUndecided(db: Queryable, advertiserId: bigint, id: big
  * Marks these applications as missing, or accepts that the source cannot show these ids. Returns how many: not those that it shows by now.
  * The lane lock keeps a sweep from ending at the same time.
  */
-export async function decide(
-  db: Database,
-  advertiserId: bigint,
-  { what, by }: Decision,
-  chosen: readonly bigint[],
-): Promise<number> {
+export async function decide(db: Database, advertiserId: bigint, { what, by }: Decision, chosen: readonly bigint[]) {
   return await db.transaction(
     async (tx) => {
       const rows = await tx.query<{ id: bigint }>(
