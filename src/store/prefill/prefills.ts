@@ -39,11 +39,9 @@ export async function insertPrefill(db: Queryable, start: PrefillStart): Promise
   );
 }
 
-/** A state of this browser: taken by this call, used before, or expired. */
-export interface FoundState {
-  readonly key: PrefillKey;
+/** A prefill of this browser, whose state was taken by this call, used before, or expired. */
+export interface FoundState extends PrefillKey, PrefillRequest {
   readonly condition: 'taken' | 'used' | 'expired';
-  readonly request: PrefillRequest;
 }
 
 /**
@@ -54,7 +52,7 @@ export async function takeState(
   db: Queryable,
   state: Pick<PrefillStart, 'advertiserId' | 'stateHash' | 'bindingHash'> & { readonly isAuthorized: boolean },
 ): Promise<FoundState | null> {
-  const [row] = await db.query<PrefillRequest & PrefillKey & Pick<FoundState, 'condition'>>(
+  const [found] = await db.query<FoundState>(
     `WITH found AS (
        SELECT advertiser_id, state_hash, prefill_id, used_at,
          -- A state that expires later than its lifetime allows was written before the clock was set back: its age is unknown.
@@ -74,9 +72,7 @@ export async function takeState(
      FROM found f JOIN intake.prefills p USING (advertiser_id, prefill_id)`,
     [state.advertiserId, state.stateHash, state.bindingHash, state.isAuthorized],
   );
-  if (!row) return null;
-  const { prefillId, condition, ...request } = row;
-  return { key: { advertiserId: request.advertiserId, prefillId }, condition, request };
+  return found ?? null;
 }
 
 export async function endPrefill(
@@ -109,7 +105,7 @@ export async function keepProfile(db: Database, privacyKey: KeyObject, kept: Kep
   const resume: Partial<Omit<Resume, 'body'>> & { readonly reason?: string } = kept.resume;
   const accounts = [...profile.accountIds, ...profile.named.accountIds];
   const addresses = [...profile.emails, ...profile.named.emails];
-  const write = async (tx: Queryable) => {
+  const write = async (tx: Transaction) => {
     const [begun] = await tx.query<Columns<'prefills', 'created_at'>>(
       `SELECT created_at FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = $2`,
       [advertiserId, prefillId],
@@ -163,12 +159,7 @@ export async function announceResume(
  * during the put has written its reason already, and the object may be gone. After a failed put the bytes may be stored all the same, since
  * an answer can be lost: the reference stays, and the bytes are deleted with the profile.
  */
-export async function offerPrefill(
-  db: Queryable,
-  { advertiserId, prefillId }: PrefillKey,
-  handleHash: Buffer,
-  failed: string | null,
-): Promise<string | null> {
+export async function offerPrefill(db: Queryable, key: PrefillKey, handleHash: Buffer, failed: string | null) {
   const [offered] = await db.query<Columns<'prefills', 'resume_reason'>>(
     `WITH offered AS (
        UPDATE intake.prefills SET handle_hash = $3, resume_reason = coalesce(resume_reason, $4),
@@ -179,7 +170,7 @@ export async function offerPrefill(
        WHERE b.advertiser_id = $1 AND b.sha256 = o.resume_sha256 AND o.resume_reason IS NULL
      )
      SELECT resume_reason FROM offered`,
-    [advertiserId, prefillId, handleHash, failed],
+    [key.advertiserId, key.prefillId, handleHash, failed],
   );
   return offered ? offered.resume_reason : 'the prefill has ended';
 }
@@ -193,31 +184,28 @@ export interface RedeemedPrefill extends PrefillKey {
 export type ResumeFacts = Pick<Resume, 'fileName' | 'contentType' | 'sizeBytes'>;
 
 const hasResume = `(resume_sha256 IS NOT NULL AND resume_reason IS NULL)`;
-const resumeColumns = `resume_file_name AS "fileName", resume_content_type AS "contentType", resume_size_bytes::float8 AS "sizeBytes"`;
 
 /** True of a profile that has expired, or whose age is unknown because the clock was set back. */
 const isOver = `(expires_at <= now() OR ${isAhead('prefilled_at')})`;
 
 /** Redeems a profile, once. Null when the handle is unknown, used or expired. */
-export async function takeProfile(
-  db: Queryable,
-  handle: { readonly advertiserId: bigint; readonly handleHash: Buffer },
-): Promise<RedeemedPrefill | null> {
-  const [row] = await db.query<ResumeFacts & { prefillId: string; profile: string; hasResume: boolean }>(
+export async function takeProfile(db: Queryable, handle: { advertiserId: bigint; handleHash: Buffer }) {
+  const [redeemed] = await db.query<RedeemedPrefill>(
     `UPDATE intake.prefills SET outcome = 'redeemed', redeemed_at = now(), ended_at = now()
      WHERE advertiser_id = $1 AND handle_hash = $2 AND outcome = 'prefilled' AND NOT ${isOver}
-     RETURNING prefill_id AS "prefillId", coalesce(profile_text, profile::text) AS profile, ${hasResume} AS "hasResume", ${resumeColumns}`,
+     RETURNING advertiser_id AS "advertiserId", prefill_id AS "prefillId", coalesce(profile_text, profile::text) AS profile,
+       CASE WHEN ${hasResume} THEN json_build_object('fileName', resume_file_name, 'contentType', resume_content_type,
+         'sizeBytes', resume_size_bytes) END AS resume`,
     [handle.advertiserId, handle.handleHash],
   );
-  if (!row) return null;
-  const { prefillId, profile, hasResume: has, ...resume } = row;
-  return { advertiserId: handle.advertiserId, prefillId, profile, resume: has ? resume : null };
+  return redeemed ?? null;
 }
 
 /** The stored resume of a prefill that was redeemed within the lifetime of a link to it. */
 export async function loadResume(db: Queryable, key: PrefillKey) {
   const [resume] = await db.query<ResumeFacts & { sha256: string }>(
-    `SELECT resume_sha256 AS sha256, ${resumeColumns} FROM intake.prefills
+    `SELECT resume_sha256 AS sha256, resume_file_name AS "fileName", resume_content_type AS "contentType",
+       resume_size_bytes::float8 AS "sizeBytes" FROM intake.prefills
      WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'redeemed' AND ${hasResume}
        AND redeemed_at > now() - ${resumeLinkMs} * interval '1 millisecond'`,
     [key.advertiserId, key.prefillId],
@@ -260,6 +248,7 @@ const isUnfindable = `outcome = 'redeemed' AND cardinality(coalesce(person_keys,
  * Returns how many profiles lapsed.
  */
 export async function lapsePrefills(db: Database): Promise<number> {
+  // The transaction that empties the rows also drops the resumes that nothing else refers to. The deletion loop deletes the objects.
   const lapsed = await db.repeatTransaction(lapse);
   while ((await replaceEndedByCounts(db)) === atOnce);
   await db.query(
@@ -268,9 +257,6 @@ export async function lapsePrefills(db: Database): Promise<number> {
   return lapsed;
 }
 
-/**
- * The transaction that empties the rows also drops the resumes that nothing else refers to. The deletion loop deletes the objects.
- */
 async function lapse(tx: Transaction): Promise<number> {
   const rows = await tx.query<Columns<'prefills', 'advertiser_id' | 'resume_sha256'>>(
     `WITH ended AS MATERIALIZED (
@@ -281,10 +267,8 @@ async function lapse(tx: Transaction): Promise<number> {
      WHERE p.advertiser_id = ended.advertiser_id AND p.prefill_id = ended.prefill_id
      RETURNING ended.advertiser_id, ended.resume_sha256`,
   );
-  for (const [advertiserId, some] of Map.groupBy(rows, (row) => row.advertiser_id)) {
-    const hashes = new Set(some.flatMap((row) => row.resume_sha256 ?? []));
-    await dropUnneeded(tx, advertiserId, [...hashes]);
-  }
+  const groups = Map.groupBy(rows, (row) => row.advertiser_id);
+  for (const [id, some] of groups) await dropUnneeded(tx, id, some.flatMap((row) => row.resume_sha256 ?? []));
   return rows.length;
 }
 
