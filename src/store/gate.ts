@@ -1,12 +1,63 @@
 // The gate and its tombstones, keyed hashes of erased data that must not return. A writer asks the gate inside its transaction. The lane
-// lock keeps an erasure and a page's commit from running at the same time.
+// lock keeps an erasure and a page's commit from running at the same time. Also the person key, which stands for a person where names are
+// not allowed: a keyed hash, different for every advertiser. Only this file computes it, so that a search derives the same key as the write.
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import { toSoughtText } from '../domain/erasure.ts';
-import { findAddresses, listTexts, mostNamed, parseAddress, readMembers, toAccountId } from '../domain/person.ts';
-import { type Account, isOwnKey, type Keyed, toPersonKey } from './person-key.ts';
+import {
+  findAddresses,
+  listTexts,
+  mostNamed,
+  parseAddress,
+  readMembers,
+  toAccountId,
+  toBareAddress,
+} from '../domain/person.ts';
 import { columnsOf, isAhead, type Queryable } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';
+
+/** An advertiser's rows, and the key of its person keys and tombstones. */
+export interface Account {
+  readonly db: Queryable;
+  readonly privacyKey: KeyObject;
+  readonly advertiserId: bigint;
+}
+
+export type Keyed = Omit<Account, 'db'>;
+
+/** By the account, or else by the address; null without both. A Buffer as key takes ten times as long as a KeyObject. */
+export function toPersonKey(of: Keyed, { jobSeekerId, email }: Pick<Application, 'jobSeekerId' | 'email'>) {
+  // Placeholder ids name no account; otherwise all applications with one would be the same person.
+  return toKey(of, toAccountId(jobSeekerId) ?? parseAddress(email ?? ''));
+}
+
+/** Earlier versions made keys of placeholders, too. A row of which an answer has taken account and address keeps its person's key. */
+export function isOwnKey(
+  of: Keyed,
+  row: Pick<Application, 'jobSeekerId' | 'email'> & { readonly personKey: string | null },
+): boolean {
+  const before = row.jobSeekerId?.trim() ? row.jobSeekerId : row.email?.trim().toLowerCase();
+  return [toPersonKey(of, row), toKey(of, before)].includes(row.personKey);
+}
+
+function toKey({ privacyKey, advertiserId }: Keyed, person: string | null | undefined): string | null {
+  if (!person) return null;
+  return createHmac('sha256', privacyKey).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);
+}
+
+/** One key for each address and each account id of a profile. */
+export function toPersonKeys(of: Keyed, { emails, accountIds }: Record<'emails' | 'accountIds', readonly string[]>) {
+  const keys = [
+    ...emails.map((email) => toAddressKey(of, email)),
+    ...accountIds.map((jobSeekerId) => toPersonKey(of, { jobSeekerId, email: null })),
+  ];
+  return [...new Set(keys.filter((one) => one !== null))];
+}
+
+/** The key of a person who is known by an address alone, such as a prefill's candidate. */
+export function toAddressKey(of: Keyed, email: string | null): string | null {
+  return toKey(of, email && toBareAddress(email).toLowerCase());
+}
 
 /** What a tombstone stands for; `account` and `address`: by its id, that an application had one, which has a tombstone too. */
 export type Remembered = 'application' | 'quarantine' | 'request' | 'account' | 'address';

@@ -2,7 +2,7 @@
 // be joined with the stored rows. Pure mapping.
 import { type Application, toFirstState } from '../../domain/application.ts';
 import type { Lease, WriteContext } from '../accounts/leases.ts';
-import { type Keyed, toPersonKey } from '../person-key.ts';
+import { type Keyed, toPersonKey } from '../gate.ts';
 import { type ColumnValues, type Copy, toCopy } from '../postgres/copy.ts';
 
 /** Rows of new applications for each table, in the order of the foreign keys. All other columns are null or have defaults. */

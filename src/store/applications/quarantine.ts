@@ -3,8 +3,7 @@
 import { hash } from 'node:crypto';
 import { type MemberHashes, mostQuarantined, type Reject } from '../../domain/application.ts';
 import { findAccounts, findAddresses } from '../../domain/person.ts';
-import { mayStore, noteKeptOut, type Person, toClaimant } from '../gate.ts';
-import type { Account } from '../person-key.ts';
+import { type Account, mayStore, noteKeptOut, type Person, toClaimant } from '../gate.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 import { learnVolatile, toContent, toDiffering } from './volatile.ts';

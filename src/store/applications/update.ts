@@ -4,10 +4,9 @@ import { type Application, type MemberHashes, sharedId, unreadableFlag } from '.
 import type { WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
-import { loadFlagged, markFlagged } from '../files/mark-infected.ts';
-import { lockApplications, type ReplacedBytes, replaceBytes, updateReady } from '../files/ready.ts';
-import { withoutErased } from '../gate.ts';
-import type { Account } from '../person-key.ts';
+import type { ReplacedBytes } from '../files/file-states.ts';
+import { loadFlagged, lockApplications, markFlagged, replaceBytes, updateReady } from '../files/file-states.ts';
+import { type Account, withoutErased } from '../gate.ts';
 import { columnsOf, type Queryable, type Transaction } from '../postgres/database.ts';
 import { eraseStopped } from '../privacy/erasure-jobs.ts';
 import type { ReadPage } from './diff-page.ts';

@@ -16,7 +16,7 @@
 // - It comes after confirm. The store had answered the delete before confirm, so the put creates a new object.
 //
 // A flag may be lifted while the infected blob is being deleted. A new announcement waits for confirm; downloads that had announced the same
-// bytes before lose their claims (mark-infected.ts), since their object may be gone. Where a flag comes during a put, the process that
+// bytes before lose their claims (file-states.ts), since their object may be gone. Where a flag comes during a put, the process that
 // completes the download clears the token, and the next run deletes again.
 //
 // The process may die, be paused, or get no answer, and the store deletes later. The token expires 10 s after the longest time that a delete

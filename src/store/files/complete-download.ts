@@ -9,8 +9,7 @@ import { appendEvents } from '../events.ts';
 import { columnsOf, type Database, pipeline, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Claim } from './download-queue.ts';
-import { sameBytes } from './mark-infected.ts';
-import { reopenAttachments, replaceBytes, updateReady } from './ready.ts';
+import { reopenAttachments, replaceBytes, sameBytes, updateReady } from './file-states.ts';
 
 export type Completion = StoredFile | { readonly kind: 'final'; readonly state: FinalState; readonly reason: string };
 

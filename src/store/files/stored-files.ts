@@ -7,7 +7,7 @@ import { mayStore } from '../gate.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { replaceScreens } from './complete-download.ts';
-import { reopenAttachments } from './ready.ts';
+import { reopenAttachments } from './file-states.ts';
 import { inPages } from './verify-blobs.ts';
 
 /** Where a file of an application lies, for each advertiser that has stored one; none where it is not stored. */

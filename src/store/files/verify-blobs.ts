@@ -7,7 +7,7 @@ import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { isOrphan, lockHolders } from './blobs.ts';
 import { takeBackAnnounced } from './download-queue.ts';
-import { reopenAttachments } from './ready.ts';
+import { reopenAttachments } from './file-states.ts';
 
 export interface BlobRow extends BlobFacts, Readonly<Columns<'blobs', 'key' | 'state'>> {
   /** Versions that the store kept when the object was last deleted. */
@@ -112,7 +112,7 @@ export async function markDamaged(db: Database, advertiserId: bigint, sha256: st
       [advertiserId, sha256],
     );
     if (marked.length === 0) return null;
-    // As in mark-infected.ts: locks the applications of files that were completed with these bytes since the first lock.
+    // As in file-states.ts: locks the applications of files that were completed with these bytes since the first lock.
     await lockHolders(tx, advertiserId, [sha256]);
     const lost = await tx.query<ChangedRow>(
       `UPDATE intake.attachment_versions v SET state = 'missing', reason = 'the stored bytes were lost' FROM intake.applications a

@@ -6,8 +6,7 @@ import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
 import { type PrefillRequest, type Profile, type Resume, resumeLinkMs, stateLifetimeMs } from '../../domain/prefill.ts';
 import { laneLock } from '../accounts/leases.ts';
 import { type AnnounceAnswer, announceKnown, dropUnneeded } from '../files/blobs.ts';
-import { type KeyState, loadTombstoneState, mayStore, noteKeptOut } from '../gate.ts';
-import { toAddressKey, toPersonKeys } from '../person-key.ts';
+import { type KeyState, loadTombstoneState, mayStore, noteKeptOut, toAddressKey, toPersonKeys } from '../gate.ts';
 import { type Database, isAhead, isBefore, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 

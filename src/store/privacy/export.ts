@@ -5,8 +5,7 @@
 // profiles.
 import type { BlobFacts } from '../../domain/blob.ts';
 import { toAccountId, toBareAddress } from '../../domain/person.ts';
-import { mayStore, type PersonFacts, toPerson } from '../gate.ts';
-import { type Account, toPersonKey, toPersonKeys } from '../person-key.ts';
+import { type Account, mayStore, type PersonFacts, toPerson, toPersonKey, toPersonKeys } from '../gate.ts';
 import { accountIn, isAccountInJson, toAccountPattern } from '../person-search.ts';
 import { isOfPerson } from './find-and-erase.ts';
 

@@ -3,18 +3,8 @@
 import { sharedId } from '../../domain/application.ts';
 import type { ErasureCounts, Sought } from '../../domain/erasure.ts';
 import { toAccountId } from '../../domain/person.ts';
-import {
-  type ErasedPeople,
-  joinNames,
-  listKinds,
-  type Names,
-  type Person,
-  type PersonFacts,
-  rememberErased,
-  toNames,
-  toPerson,
-} from '../gate.ts';
-import { type Account, toPersonKeys } from '../person-key.ts';
+import type { Account, ErasedPeople, Names, Person, PersonFacts } from '../gate.ts';
+import { joinNames, listKinds, rememberErased, toNames, toPerson, toPersonKeys } from '../gate.ts';
 import {
   accountIn,
   isAccountInJson,
