@@ -1,14 +1,10 @@
-// Advertisers: the accounts that are swept, by their configured name. The first answer shows an account's id, which is then pinned. A
-// halted advertiser is not swept until the cause is resolved.
+// The accounts that are swept, by their configured name. The first answer shows an account's id, which is then pinned.
 import type { Delay } from '../../domain/delay.ts';
 import { Trouble, type Wait } from '../../domain/trouble.ts';
 import { isAhead, isBefore, type Queryable, sqlState } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 
-/**
- * `refused`: the source rejects the credential; the halt ends by itself once it accepts it. `mismatch`: the source returned another
- * advertiser's data; an operator must resolve it.
- */
+/** `refused`: the source rejects the credential, and ends the halt by accepting it. `mismatch`: other data; an operator resolves it. */
 export type HaltKind = 'refused' | 'mismatch';
 
 /** An account, as far as it is known. The first answer that names its id sets it here as well (answers.ts). */
@@ -115,9 +111,8 @@ export async function loadRetryAfter(db: Queryable, names: readonly string[]): P
 }
 
 /**
- * One request budget per source, which all workers share through one row: takes the next slot, which lasts this long; returns in how many
- * milliseconds it begins. A row further ahead than `mostAheadMs` was written before the clock was set back. The commit does not wait for
- * the disk: a slot that a database crash loses is one of its second.
+ * One request budget per source, shared by all workers: takes its next slot, and returns in how many milliseconds it begins. A row further
+ * ahead than `mostAheadMs` is from before the clock was set back. The commit does not wait for the disk: a crash loses a slot of a second.
  */
 export async function takeSlot(db: Queryable, source: string, slotMs: number, mostAheadMs: number): Promise<number> {
   const [slot = { waitMs: 0 }] = await db.query<{ waitMs: number }>(

@@ -29,10 +29,7 @@ export interface LeaseClaim extends Omit<Lease, 'epoch'> {
   readonly skipIfDoneWithinMs?: number;
 }
 
-/**
- * Claims each lane that is free, whose lease has expired, or whose owner is the caller; null where another owner holds it. A row that a
- * fenced transaction locks is skipped: one paused process must not block the claims on other lanes.
- */
+/** Claims free lanes; null where another owner holds one. A row that a fenced transaction locks is skipped, to block no other lane. */
 export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]): Promise<(Lease | null)[]> {
   const rows = await db.query<Columns<'leases', 'name' | 'lane' | 'owner' | 'epoch'>>(
     `WITH wanted AS (
@@ -61,10 +58,7 @@ export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]):
   );
 }
 
-/**
- * Extends a lease; false when it has been claimed again. A row that a fenced transaction locks is left as it is: no worker can claim it
- * meanwhile, and waiting would block this connection for every other lane.
- */
+/** Extends a lease; false when it was claimed again. A row that a fenced transaction locks is skipped: waiting would block other lanes. */
 export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): Promise<boolean> {
   const [row] = await db.query<{ held: boolean }>(
     `WITH free AS (
@@ -104,9 +98,8 @@ export async function loadHolder(db: Queryable, name: string, lane: Lane) {
 }
 
 /**
- * Part of the transaction that commits a page: locks the lease row until COMMIT, or throws, which rolls the transaction back.
- * Measured with paused workers: without the fence, half of the takeovers let a stale page through; with a check outside the transaction,
- * 1 in 20. It also compares the owner, because after a failover that lost the last commits an epoch can be issued twice.
+ * Part of the transaction that commits a page: locks the lease row until COMMIT, or throws. Without it, half of the takeovers let a stale
+ * page through, with a check outside of the transaction 1 in 20 (measured). A failover may give an epoch twice, but not an owner.
  */
 export async function fence(tx: Transaction, lease: Lease): Promise<void> {
   const rows = await tx.query(
@@ -116,10 +109,7 @@ export async function fence(tx: Transaction, lease: Lease): Promise<void> {
   if (rows.length === 0) throw new LeaseLost(lease.name, lease.lane);
 }
 
-/**
- * The lane lock: keeps the two lanes of an advertiser from writing at the same time. The backfill side is shared among the parallel readers
- * of a backfill; the live side is exclusive, so its holder is the only writer of the advertiser's applications.
- */
+/** Keeps the lanes of an advertiser from writing at the same time. The parallel readers of a backfill share it; a live one is alone. */
 export function laneLock(advertiserId: bigint, lane: Lane): Lock {
   return { class: 1, key: advertiserId, shared: lane === 'backfill' };
 }

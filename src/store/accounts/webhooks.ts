@@ -1,6 +1,4 @@
-// The endpoints of webhooks: how far each has taken an advertiser's events, and why it waits. A row is written under the lease of its
-// endpoint, so that a paused worker cannot move the position of its successor.
-
+// How far each endpoint has taken an advertiser's events, and why it waits. Written under its lease: no paused worker moves its position.
 import { LeaseLost } from '../../domain/trouble.ts';
 import type { Detail, Failing, WebhookEvent } from '../../domain/webhook.ts';
 import { mostCounted, type WebhookStatus } from '../../domain/webhook.ts';
@@ -23,9 +21,8 @@ const isDue = (h: string) =>
   `${h}.stop IS NULL AND (${h}.next_at IS NULL OR ${h}.next_at <= now() OR ${isAhead(`${h}.answered_at`)}) IS TRUE`;
 
 /**
- * Makes the rows of these endpoints, and marks those of the same accounts that are no longer configured: the status leaves them out. Their
- * positions stay, because an older worker may still deliver to them. A new one begins with the events of the last four weeks: events are
- * deleted after thirty days, and one that began with the oldest would miss what is deleted while it catches up.
+ * Makes the rows of these endpoints, and marks those that are configured no more: an older worker may still deliver to them. A new one
+ * begins four weeks back: one that began with the oldest events would miss those that are deleted, after thirty days, meanwhile.
  */
 export async function declareWebhooks(db: Queryable, accounts: readonly string[], configured: readonly WebhookName[]) {
   await db.query(

@@ -27,10 +27,7 @@ export interface PageSummary {
 /** What a page advances: a sweep, or the evidence of a sweep that has ended (an audit). */
 export type PageProgress = SweepProgress | { readonly audited: { readonly sweepId: bigint; readonly body: LineBody } };
 
-/**
- * `progress` is null for a page that the sweep did not request: its applications are stored, and the sweep stays as it is. `outdated`: the
- * stored rows have changed since the diff was taken, and nothing was written; the caller takes the diff again.
- */
+/** `progress` is null for a page that its sweep did not request. `outdated`: rows have changed since the diff; nothing was written. */
 export async function commitPage(
   db: Database,
   privacyKey: KeyObject,

@@ -75,9 +75,8 @@ function toPersonWithoutId({ raw, rawText, identity, application }: Reject): Per
 const others = ['DateSubmitted', 'Attachments', 'PrimaryJobSeekingInfo'];
 
 /**
- * The distinct elements of a page, each with a fingerprint of its content. Elements with the same fingerprint are numbered, so that all are
- * stored. Where an element says who applied for what, its content is what the spec names, without volatile members: one that differs from a
- * stored element of the same person shows that what differs may be volatile, and once it is, their rows become one.
+ * The distinct elements of a page, each with a fingerprint; twins are numbered. Of an element that says who applied for what, members that
+ * differ from a stored one of the same person may be volatile: once one is, it is no content, and the rows that it told apart become one.
  */
 async function nameElements({ db: tx, advertiserId }: Account, sweepId: bigint, rejected: readonly Reject[]) {
   const toText = (one: Reject) => JSON.stringify({ ...one, application: undefined });

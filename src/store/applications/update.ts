@@ -57,10 +57,7 @@ export async function applyChanges(open: PageWrite, changed: readonly Applicatio
   return { changed: announced.length, stale: [...stale] };
 }
 
-/**
- * One path serves the files of an id, and these ids are other people's by now: what waits is not fetched for their rows. A flag counts for the
- * same upload: a person who has changed address and phone may seem to be another one.
- */
+/** The files of an id are other people's by now: what waits is not fetched. A flag of the same upload counts: it may be one person. */
 export async function withholdFiles(
   { db: tx, advertiserId, page, events }: PageWrite,
   strangers: readonly Application[],

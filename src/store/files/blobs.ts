@@ -172,9 +172,8 @@ export async function dropEarlierResume(db: Queryable, advertiserId: bigint, key
 }
 
 /**
- * Leaves bytes to `beginDueDeletes` that nothing refers to, in the transaction that may remove the references. A missing row is inserted, so
- * that nobody puts the same bytes meanwhile. An infected one stays known. A run that is deleting one loses its token: it may be too early for
- * a put, so the next run deletes once it has expired. Returns how many stay, because something refers to them.
+ * Leaves bytes that nothing refers to to `beginDueDeletes`; returns how many stay. A missing row is inserted, so that nobody puts the bytes
+ * meanwhile; an infected one stays known. A run that is deleting one loses its token: it may be too early for a put.
  */
 export async function dropUnneeded(tx: Transaction, advertiserId: bigint, unsorted: readonly string[]) {
   const hashes = [...new Set(unsorted)].toSorted();

@@ -208,10 +208,9 @@ export interface FileFacts {
 export interface Twin extends BlobFacts, Omit<FileDescription, 'fileName'> {}
 
 /**
- * Candidates for a twin: files of the same jobseeker and kind where trust is earned (`learn`), files of the whole advertiser where it is
- * given (`always`). A screen is never linked: it is small, and it has to be parsed. In `learn`, LIMIT 50 bounds the cost of a jobseeker id
- * that many applications share. LIMIT and OFFSET 0 also keep the planner, whose statistics lag behind a growing queue, from reading an
- * advertiser's whole index for each file (measured: 4,000 pages for 32 claims among 500 applications).
+ * Candidates for a twin: files of the same jobseeker and kind where trust is earned, of the whole advertiser where it is given. A screen is
+ * never linked: it has to be parsed. LIMIT 50 bounds a shared jobseeker id. LIMIT and OFFSET 0 also keep the planner, whose statistics lag
+ * behind, from reading an advertiser's whole index for each file (measured: 4,000 pages for 32 claims among 500 applications).
  */
 const twinSql: Record<Exclude<HashSetting, 'never'>, string> = {
   learn: `SELECT o.* FROM (

@@ -86,10 +86,7 @@ export async function markSuspect(db: Queryable, advertiserId: bigint, sha256: s
   );
 }
 
-/**
- * Records lost bytes: attachments are fetched again; earlier versions and resumes are lost, as the source has no copy of them. Null when the
- * blob is no longer `stored`: it was erased or infected since the caller read its row, or was never completed.
- */
+/** Records lost bytes: only attachments can be fetched again. Null when the blob is not `stored` any more, or was never completed. */
 export async function markDamaged(db: Database, advertiserId: bigint, sha256: string) {
   return await db.transaction(async (tx) => {
     await lockHolders(tx, advertiserId, [sha256]);
@@ -99,8 +96,7 @@ export async function markDamaged(db: Database, advertiserId: bigint, sha256: st
     );
     // Another verify has recorded it already.
     if (blob?.state === 'damaged') return { requeued: 0, lost: 0 };
-    // The bytes were announced and put, and the object was lost before the download was completed or the prefill offered. Without its
-    // claim, the download cannot be completed without bytes.
+    // The object was lost after the put, before its download was completed. Without its claim, that cannot be completed without bytes.
     if (blob?.state === 'writing') await takeBackAnnounced(tx, advertiserId, [sha256]);
     const resumes = await tx.query(
       `UPDATE intake.prefills SET resume_reason = $3 WHERE advertiser_id = $1 AND resume_sha256 = $2 AND resume_reason IS NULL

@@ -24,10 +24,7 @@ export interface Queryable {
   query<T extends object = Row>(sql: string, values?: readonly unknown[]): Promise<T[]>;
 }
 
-/**
- * An open transaction. Statements are pipelined: each is sent at once, without waiting for earlier answers, and the server runs them in
- * the order of the calls.
- */
+/** An open transaction. Statements are pipelined: sent without waiting for earlier answers, they run in the order of the calls. */
 export interface Transaction extends Queryable {
   copy(copies: readonly Copy[]): Promise<void>;
   /** The rows of a long answer, while they arrive. No other statement is answered until the last batch is taken. */
@@ -206,10 +203,7 @@ const conflictCodes = new Set(['40001', '40P01', '23505']);
 /** The error of every statement that follows a failed one in the same transaction. */
 const refused = '25P02';
 
-/**
- * Temporary server states: connection lost, a conflict that outlasted its retries, shutting down, too many clients, out of disk,
- * read-only, timeouts.
- */
+/** Connection lost, a conflict that outlasted its retries, shutting down, too many clients, out of disk, read-only, timeouts. */
 const temporaryCodes = /^(08...|40001|40P01|57P0[1-5]|57014|55P03|53...|25006|25P03|58030)$/;
 const networkCodes = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_|EHOST|ENET|EADDRNOTAVAIL|EACCES|EPERM|ENOENT)/;
 const stateWords: Readonly<Record<string, string>> = {

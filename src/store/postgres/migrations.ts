@@ -84,10 +84,7 @@ const first = [
   'CREATE TABLE IF NOT EXISTS intake.migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint);',
 ];
 
-/**
- * Those that the schema lacks. First the ones that expand it, which need no breaking one before them; then, to finish, the breaking ones. A
- * new database gets all of them at once, since nobody runs on it.
- */
+/** Those that the schema lacks, expanding ones first: they need no breaking one. A new database, on which nobody runs, gets all at once. */
 export function toPending(applied: readonly AppliedMigration[], finish: boolean, migrations = loadMigrations()) {
   if (applied.length === 0) return migrations;
   const known = new Set(applied.map(({ at }) => at));
@@ -126,10 +123,7 @@ export interface MigrateOptions {
   readonly migrations?: readonly Migration[];
 }
 
-/**
- * Applies missing migrations and returns their names. Any number of processes may call it at once: one migrates, the others wait and then
- * have nothing to do. Throws SchemaTrouble where one fails or may not be applied.
- */
+/** Applies missing migrations and returns their names; of many processes, one migrates. Throws SchemaTrouble where one fails. */
 export async function migrate(url: DatabaseUrl, options: MigrateOptions = {}): Promise<string[]> {
   try {
     await using db = await connect(url, { application_name: 'intake migrate' });
@@ -184,10 +178,7 @@ async function applyMissing(db: Queryable, blockers: Blockers, options: MigrateO
   return missing.map(({ name }) => name);
 }
 
-/**
- * Waits until no other process migrates. With statements that end at once: an index that the other one builds CONCURRENTLY would wait for the
- * end of a statement that waits, and so for itself.
- */
+/** Waits by statements that end at once: an index that the other process builds CONCURRENTLY waits for those that have begun. */
 async function lockSchema(db: Queryable, { signal, onWait }: MigrateOptions): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     signal?.throwIfAborted();

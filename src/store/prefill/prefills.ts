@@ -43,10 +43,7 @@ export interface FoundState extends PrefillKey, PrefillRequest {
   readonly condition: 'taken' | 'used' | 'expired';
 }
 
-/**
- * Takes a state for the browser that began it, and records the candidate's consent where the answer has a code. Only one of several calls
- * takes it. Null for an unknown state or another browser's.
- */
+/** Takes a state once, for the browser that began it, and records a consent. Null for an unknown state or another browser's. */
 export async function takeState(
   db: Queryable,
   state: Pick<PrefillStart, 'advertiserId' | 'stateHash' | 'bindingHash'> & { readonly isAuthorized: boolean },
@@ -154,9 +151,8 @@ export async function announceResume(
 }
 
 /**
- * Makes a profile redeemable by the handle with this hash. Returns why it has no resume; null where it has one. A flag or a loss that came
- * during the put has written its reason already, and the object may be gone. After a failed put the bytes may be stored all the same, since
- * an answer can be lost: the reference stays, and the bytes are deleted with the profile.
+ * Makes a profile redeemable; returns why it has no resume, or null. A flag or a loss during the put has written its reason already. After
+ * a failed put the bytes may be stored all the same, since an answer can be lost: they are deleted with the profile.
  */
 export async function offerPrefill(db: Queryable, key: PrefillKey, handleHash: Buffer, failed: string | null) {
   const [offered] = await db.query<Columns<'prefills', 'resume_reason'>>(
@@ -234,17 +230,13 @@ export async function findAdvertiserName(db: Queryable, advertiserId: bigint, na
 
 const atOnce = 10_000;
 
-/**
- * True of a redeemed profile without any person key, once the prefill's lifetime (at least an hour) has passed since it was redeemed. The
- * careers site has the profile by then, and no erasure request could find it here.
- */
+/** True of a redeemed profile without any person key, after its lifetime: the careers site has it, and no erasure could find it here. */
 const isUnfindable = `outcome = 'redeemed' AND cardinality(coalesce(person_keys, '{}')) = 0
   AND (redeemed_at <= now() - greatest(expires_at - prefilled_at, interval '1 hour') OR ${isAhead('redeemed_at')})`;
 
 /**
- * Empties profiles that were not redeemed in time and profiles that no erasure request could find; adds prefills that ended without a
- * profile to the counts of their day and deletes them; deletes old OAuth states. It decides by the rows alone, so any worker can run it.
- * Returns how many profiles lapsed.
+ * Empties profiles that were not redeemed in time or that no erasure request could find, adds prefills that ended without one to the counts
+ * of their day, and deletes old OAuth states. Any worker can run it. Returns how many profiles lapsed.
  */
 export async function lapsePrefills(db: Database): Promise<number> {
   // The transaction that empties the rows also drops the resumes that nothing else refers to. The deletion loop deletes the objects.
@@ -272,9 +264,8 @@ async function lapse(tx: Transaction): Promise<number> {
 }
 
 /**
- * Anyone can start a prefill and return without a profile. Such a row is kept for an hour, so that a browser that returns again is still
- * redirected to the careers site; then it only counts. Rows are deleted by ctid: with statistics from when the table was empty, a join by
- * key is planned as a nested loop over the whole table.
+ * Anyone can start a prefill and return without a profile. For an hour such a row redirects a browser that returns again; then it only
+ * counts. By ctid: with statistics from when the table was empty, a join by key is planned as a nested loop over the whole table.
  */
 async function replaceEndedByCounts(db: Queryable): Promise<number> {
   const [row] = await db.query<{ n: number }>(

@@ -31,10 +31,7 @@ export async function loadUndecided(db: Queryable, advertiserId: bigint, id: big
   return { ids: rows.map((row) => row.id), since, reason };
 }
 
-/**
- * Marks these applications as missing, or accepts that the source cannot show these ids. Returns how many: not those that it shows by now.
- * The lane lock keeps a sweep from ending at the same time.
- */
+/** Returns how many were accepted: not those that the source shows by now. The lane lock keeps a sweep from ending at the same time. */
 export async function decide(db: Database, advertiserId: bigint, { what, by }: Decision, chosen: readonly bigint[]) {
   return await db.transaction(
     async (tx) => {

@@ -1,5 +1,4 @@
-// Erasures as durable jobs. One transaction erases the rows, writes the tombstones that keep them out, and inserts the job: the files are
-// still to be deleted. A crash leaves an open job that any process can finish.
+// Erasures as durable jobs: one transaction erases the rows, writes the tombstones, and inserts a job that any process can finish.
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import { type ErasedCounts, type ErasureJob, isNothing, type Sought, toSoughtText } from '../../domain/erasure.ts';
@@ -27,8 +26,7 @@ export async function beginErasure(
   crashPoint?: PassCrashPoint,
 ): Promise<ErasureJob | null> {
   const { advertiserId, sought } = request;
-  // The lane lock excludes all other writers of the advertiser's applications. A page that was diffed before the erasure commits after it
-  // and sees the tombstones.
+  // The lane lock excludes all other writers of applications. A page that was diffed before commits afterwards and sees the tombstones.
   return await db.repeatTransaction(
     async (tx) => {
       const account = { db: tx, privacyKey, advertiserId };

@@ -1,5 +1,4 @@
-// Loads the facts of the status and the data of its charts: one statement per kind of fact, whatever the number of advertisers, from rows that
-// exist anyway.
+// Loads the facts of the status and the data of its charts: one statement per kind of fact, whatever the number of advertisers.
 import { mostQuarantined } from '../../domain/application.ts';
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
 import type {
@@ -128,8 +127,7 @@ const isDoubtful = `(s.risk = 'doubt' OR s.state = 'open')`;
 export async function loadHistory(db: Queryable, now: Date): Promise<History> {
   const last = Math.floor(now.getTime() / hourMs) * hourMs;
   const starts = Array.from({ length: 24 }, (_, index) => new Date(last - (23 - index) * hourMs));
-  // By the time of submission, the rows that a first load has stored just now lie outside of the day. The advertisers are joined, because
-  // the index begins with advertiser_id.
+  // By the time of submission: a first load stores old rows. The advertisers are joined because the index begins with advertiser_id.
   const found = await db.query<Hour>(
     `SELECT date_trunc('hour', a.submitted_at, 'UTC') AS "startAt", count(*)::int AS applications,
        percentile_cont(0.95) WITHIN GROUP (ORDER BY greatest(0, extract(epoch FROM a.first_seen_at - a.submitted_at))::float8 * 1000)

@@ -1,5 +1,4 @@
-// The table of evidence: the lines of a proof, committed in the transaction of their page. domain/evidence decides what a line contains. Also
-// what is read of proofs: the certificates, and everything that an export contains.
+// The lines of proofs, committed with their page, and what is read of proofs. domain/evidence decides what a line contains.
 import type { Asked, CurrentProof, Verdict } from '../../domain/evidence/explain.ts';
 import {
   type ExportedCertificate,

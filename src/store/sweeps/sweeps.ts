@@ -1,6 +1,4 @@
-// The tables of sweeps: the sweeps, their open ranges, the certificates of what they closed (coverage), and the cursors: how far a list has
-// been read, and when that was last confirmed.
-
+// The tables of sweeps, their open ranges, the certificates of what they closed (coverage), and the cursors: how far a list has been read.
 import type { Conclusion, SweepEnd } from '../../domain/coverage/certificate.ts';
 import { type Covered, withRange } from '../../domain/coverage/position.ts';
 import type { LackingId } from '../../domain/coverage/question.ts';
@@ -28,18 +26,13 @@ export interface Sweep extends ReadRange {
   readonly startedAt: Date;
 }
 
-/** An open range of a sweep, with what is known about it as JSON text. */
-export interface SweepRange extends Covered {
-  readonly state: 'open' | 'stuck';
-  readonly evidence: string;
-}
-
 export interface SweepProgress {
   /** The sweep state apart from its ranges, as JSON text. */
   readonly facts: string;
   /** Ranges to delete, by their low end. */
   readonly dropped: readonly bigint[];
-  readonly added: readonly SweepRange[];
+  /** Open ranges, each with what is known about it as JSON text. */
+  readonly added: readonly (Covered & { readonly state: 'open' | 'stuck'; readonly evidence: string })[];
   /** Stored ids that the answer had room for and does not show. */
   readonly lacked: readonly LackingId[];
   readonly unreadable: readonly { readonly id: bigint; readonly reason: string }[];
@@ -221,9 +214,8 @@ export async function raiseCursor(tx: Queryable, advertiserId: bigint, through: 
 }
 
 /**
- * Confirms that lists were read to their end by sweeps that began then; a worker that was paused since confirms no later read. An account
- * without a cursor (no application, or only one with a high id) gets one before the first id, so that its polls are visible. With one
- * application this needs a sweep by ids: a poll would read what SYNC_START leaves out.
+ * Confirms that lists were read by sweeps that began then: a worker that was paused since confirms no later read. An account without a
+ * cursor gets one before the first id; with one application only after a sweep by ids, as a poll would read what SYNC_START leaves out.
  */
 export async function confirmCursors(db: Queryable, read: readonly { advertiserId: bigint; at: Date }[]): Promise<void> {
   await db.query(
