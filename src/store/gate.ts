@@ -1,6 +1,5 @@
-// The gate and its tombstones, keyed hashes of erased data that must not return. A writer asks the gate inside its transaction. The lane
-// lock keeps an erasure and a page's commit from running at the same time. Also the person key, which stands for a person where names are
-// not allowed: a keyed hash, different for every advertiser. Only this file computes it, so that a search derives the same key as the write.
+// The gate and its tombstones, keyed hashes of erased data that must not return. A writer asks it inside its transaction; the lane lock keeps
+// an erasure and a page's commit apart. Also the person key, a keyed hash that stands for a person where names are not allowed.
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import { toSoughtText } from '../domain/erasure.ts';
@@ -137,11 +136,10 @@ function toRequests({ accounts, addresses }: Names): string[] {
 }
 
 /**
- * The gate: may these people be stored? Not an application whose id was erased, nor an erased element; nor anybody whose account or
- * address was erased with `--and-future`; nor, where there is no application id, anybody whose account or address was erased, or a text
- * that names too many people to ask for all; nor anybody with the id of an erased application, where neither an account nor an address
- * shows that it was somebody else's. Every writer asks inside its transaction. A page above all erased ids, such as new arrivals,
- * costs one index lookup and no hash.
+ * The gate: may these people be stored? Not an application whose id was erased, nor an erased element; nor anybody whose account or address
+ * was erased with `--and-future`; nor, where there is no application id, anybody whose account or address was erased, or a text that names
+ * too many people to ask for all; nor anybody with the id of an erased application, where neither an account nor an address shows that it
+ * was somebody else's. A page above all erased ids, such as new arrivals, costs one index lookup and no hash.
  */
 export async function mayStore(account: Account, people: readonly Person[]): Promise<boolean[]> {
   if (people.length === 0) return [];

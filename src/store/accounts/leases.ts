@@ -1,7 +1,6 @@
-// Leases: which worker sweeps an advertiser, per lane. A lease expires by the database's clock; every claim raises its epoch, also a new
-// claim of the same owner. The lease alone does not protect rows: a paused worker resumes and still believes that it holds the lease. The
-// `fence` in the transaction that commits a page protects them; the other writes of a read have none, as they only take claims back
-// (endCertificates, saveUnreadable) or note how it ended (confirmCursors, resolveUnreadable, noteStop).
+// Which worker sweeps a lane of an advertiser. A lease expires by the database's clock, and every claim raises its epoch. A paused worker
+// still believes in its lease: the `fence` in the transaction that commits a page protects the rows. Other writes of a read have none: they
+// only take claims back (endCertificates, saveUnreadable) or note how it ended (confirmCursors, resolveUnreadable, noteStop).
 import { LeaseLost } from '../../domain/trouble.ts';
 import { columnsOf, isAhead, type Lock, longestLease, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';

@@ -1,6 +1,5 @@
-// What differs although nothing else does is no change: a Hash that the source computes anew, and members such as an address with a
-// signature. They are kept in `raw`. A member counts as volatile once it has differed for three applications, or between three answers for an
-// element without an id. Learned per advertiser.
+// What differs although nothing else does is no change: a Hash that the source computes anew, or an address with a signature. A member is
+// volatile once it has differed for three applications of an advertiser, or between three answers for an element without an id.
 import type { MemberHashes } from '../../domain/application.ts';
 import { mostUnchanged } from '../../domain/hash-trust.ts';
 import type { Queryable } from '../postgres/database.ts';

@@ -52,12 +52,11 @@ export const listReadAt = (advertiserId: string) => `greatest(
 const priorities = { usual: [0, 1], suspects: [2] };
 
 /**
- * One statement: for each advertiser and priority, the rows that have been due longest, except rows that another worker is claiming.
- * Advertisers with due rows share the limit equally; if there are more of them than the limit, it picks at random. It starts from active
- * advertisers, so a halted advertiser's million rows are not read. A row whose claim expired is not claimed but becomes a suspect; only
- * expired claims of suspects count as lapses, since suspects are fetched alone, and none of the process that claims now: it has not ended.
- * Joining by ctid keeps the plan an index scan at any size. The commit does not wait for the disk: if a database crash loses a claim, its
- * token no longer matches and cannot complete anything.
+ * For each advertiser and priority, the rows that have been due longest. Advertisers with due rows share the limit equally; if there are
+ * more of them than the limit, it picks at random. It starts from active ones, so a halted advertiser's million rows are not read. A row
+ * whose claim expired is not claimed but becomes a suspect; only expired claims of suspects count as lapses, since suspects are fetched
+ * alone, and none of the process that claims now: it has not ended. Joining by ctid keeps the plan an index scan at any size. The commit
+ * does not wait for the disk: if a database crash loses a claim, its token completes nothing.
  */
 const claimSql = `
   WITH active AS MATERIALIZED (

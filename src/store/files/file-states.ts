@@ -1,8 +1,7 @@
 // What follows when the state of a file changes. An application is ready when all of its attachments are in a final state: the transaction
 // that completes the last one sets `ready_at`, one that reopens one clears it; both append an event. Bytes that the source has flagged are
-// infected (P8): no attachment or prefill of the advertiser may keep them readable, now or later. The row of an infected blob stays, so that
-// the same bytes are detected if they return; blobs.ts begins the deletion of the object. When no flag is left on the bytes, they are freed
-// and fetched again.
+// infected (P8): no attachment or prefill of the advertiser may keep them readable. The row of their blob stays, so that they are detected
+// if they return; blobs.ts begins the deletion of the object. When no flag is left on the bytes, they are freed and fetched again.
 import type { AttachmentState } from '../../domain/application.ts';
 import { toBlobKey } from '../../domain/blob.ts';
 import { infectedResume } from '../../domain/prefill.ts';

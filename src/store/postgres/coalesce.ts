@@ -1,6 +1,5 @@
-// Coalesces concurrent calls into one statement: calls that arrive while a statement runs share the next one. Watching a thousand
-// advertisers costs little more than watching ten, and downloads that finish together share one transaction and one flush to the disk.
-// A call waits one tick of the event loop, so that calls of the same tick are collected, and for the statement before it.
+// Calls that arrive while a statement runs share the next one: watching a thousand advertisers costs little more than watching ten, and
+// downloads that finish together share one flush to the disk. A call waits one tick of the event loop, and for the statement before it.
 // Calls share a statement, not its fate: when it fails although the database is available, each call is worked on alone.
 import { Trouble } from '../../domain/trouble.ts';
 

@@ -1,6 +1,6 @@
-// Compares the schema with this version, and brings it up to date where the caller may: forward only, one process at a time. A statement that
-// waits for a lock makes everybody behind it wait as well. It therefore gives up after a second, its migration is rolled back, and begins
-// again after a pause. Migrations are SQL files in the order of drizzle-kit's journal. The comments at the top of a file say how it is applied:
+// Compares the schema with this version, and brings it up to date where the caller may: forward only, one process at a time. A statement
+// that waits for a lock makes everybody behind it wait as well. It therefore gives up after a second, and begins again after a pause.
+// Migrations are SQL files in the order of drizzle-kit's journal. The comments at the top of a file say how it is applied:
 //
 //   -- expand             Processes of earlier versions go on beside it. Files before 0017 say nothing and count as such.
 //   -- breaking: 1.2.0    Older versions than this one may not run from then on. Only `intake migrate --finish` applies it.
@@ -132,8 +132,7 @@ export async function migrate(url: DatabaseUrl, options: MigrateOptions = {}): P
     using blockers = watchBlockers(watch, session?.pid ?? 0, options);
     return await applyMissing(db, blockers, options);
   } catch (error) {
-    // An unreachable, full or read-only server says nothing about the migration: it stays a Trouble, which the caller retries. Nor does a
-    // wait that was aborted.
+    // A wait that was aborted, or an unreachable, full or read-only server says nothing about the migration: the caller retries.
     const known = toTrouble(error, url);
     const code = sqlState(error);
     if (known instanceof Trouble || code === undefined || code === 'ABORT_ERR') throw known;

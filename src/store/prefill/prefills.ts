@@ -1,6 +1,5 @@
-// Prefills from start to end: an OAuth state that can be used once, and a profile that can be redeemed once. Secrets (state, cookie,
-// handle) are stored only as hashes; access tokens are not stored. At its end, personal data is removed from the row at once, with the
-// reference to the resume; the row, or its count, stays for the funnel report.
+// Prefills: an OAuth state that can be used once, a profile that can be redeemed once. Secrets (state, cookie, handle) are stored only as
+// hashes. At the end the row is emptied of personal data and of its resume; it, or its count, stays for the funnel report.
 import type { KeyObject } from 'node:crypto';
 import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
 import { type PrefillRequest, type Profile, type Resume, resumeLinkMs, stateLifetimeMs } from '../../domain/prefill.ts';
