@@ -1,11 +1,6 @@
 // What an extract reads: one snapshot of the views of intake_analytics, row by row. Also the record of the places that were written to.
-import {
-  type Fingerprint,
-  parseAnswer,
-  type Range,
-  renderFingerprintSql,
-  type Step,
-} from '../domain/extract/fingerprints.ts';
+import type { Fingerprint, Range, Step } from '../domain/extract/fingerprints.ts';
+import { parseAnswer, renderFingerprintSql } from '../domain/extract/fingerprints.ts';
 import type { Changed, ColumnType, ExtractColumn, ExtractedAdvertiser } from '../domain/extract/manifest.ts';
 import { columnsOf, type Database, type Queryable, type Row, type Transaction } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';

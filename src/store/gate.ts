@@ -24,17 +24,16 @@ export interface Account {
 
 export type Keyed = Omit<Account, 'db'>;
 
+type Named = Pick<Application, 'jobSeekerId' | 'email'>;
+
 /** By the account, or else by the address; null without both. A Buffer as key takes ten times as long as a KeyObject. */
-export function toPersonKey(of: Keyed, { jobSeekerId, email }: Pick<Application, 'jobSeekerId' | 'email'>) {
+export function toPersonKey(of: Keyed, { jobSeekerId, email }: Named) {
   // Placeholder ids name no account; otherwise all applications with one would be the same person.
   return toKey(of, toAccountId(jobSeekerId) ?? parseAddress(email ?? ''));
 }
 
 /** Earlier versions made keys of placeholders, too. A row of which an answer has taken account and address keeps its person's key. */
-export function isOwnKey(
-  of: Keyed,
-  row: Pick<Application, 'jobSeekerId' | 'email'> & { readonly personKey: string | null },
-): boolean {
+export function isOwnKey(of: Keyed, row: Named & { readonly personKey: string | null }): boolean {
   const before = row.jobSeekerId?.trim() ? row.jobSeekerId : row.email?.trim().toLowerCase();
   return [toPersonKey(of, row), toKey(of, before)].includes(row.personKey);
 }

@@ -47,19 +47,14 @@ export interface BlobAnnouncement {
  * Locks the applications that have these bytes, now or in an earlier version, and the applications in `more`. Every writer takes these locks
  * before those of blobs, in the order of ids. What is read of the applications afterwards, such as `missing_since`, stays true until COMMIT.
  */
-export async function lockHolders(
-  tx: Transaction,
-  advertiserId: bigint,
-  hashes: readonly string[],
-  more: bigint[] = [],
-) {
+export async function lockHolders(tx: Transaction, advertiserId: bigint, hashes: readonly string[], more?: bigint[]) {
   await tx.query(
     `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id IN (
        SELECT application_id FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])
        UNION SELECT application_id FROM intake.attachment_versions WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])
        UNION SELECT unnest($3::bigint[]))
      ORDER BY application_id FOR NO KEY UPDATE`,
-    [advertiserId, hashes, more],
+    [advertiserId, hashes, more ?? []],
   );
 }
 
@@ -75,12 +70,9 @@ export const announceKnown = `ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
  */
 export async function announceBlobs(db: Queryable, announcements: readonly BlobAnnouncement[]) {
   const advertiserId = announcements[0]?.claim.advertiserId ?? 0n;
-  const toRow = ({ claim, blob }: BlobAnnouncement) => ({
-    ...claim,
-    ...blob,
-    key: toBlobKey(advertiserId, blob.sha256),
+  const intended = announcements.map(({ claim, blob }) => {
+    return { ...claim, ...blob, key: toBlobKey(advertiserId, blob.sha256) };
   });
-  const intended = announcements.map(toRow);
   const rows = await db.query<{ at: number; answer: AnnounceAnswer }>(
     `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), intended AS MATERIALIZED (
        SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::uuid[])
@@ -101,14 +93,7 @@ export async function announceBlobs(db: Queryable, announcements: readonly BlobA
   return announcements.map((_, at) => answers.get(at) ?? 'lost');
 }
 
-interface DeletableBlob extends BlobFacts {
-  readonly advertiserId: bigint;
-  readonly key: string;
-}
-
-type DeletedBlob = DeletableBlob & Pick<Deleted, 'keptVersions'>;
-
-const returned = `b.advertiser_id AS "advertiserId", b.sha256, b.size_bytes::float8 AS "sizeBytes", b.key`;
+type DeletableBlob = BlobFacts & { readonly advertiserId: bigint; readonly key: string };
 
 /**
  * True of a blob `b` that a run has to delete: not yet deleted, or deleted less than a day after it was announced, since a put may have ended
@@ -138,7 +123,7 @@ export async function beginDueDeletes(db: Queryable, limit: number) {
        LIMIT ${limit} FOR UPDATE SKIP LOCKED)
      UPDATE intake.blobs b SET delete_token = $1::uuid, delete_until = now() + interval '${tokenMs} milliseconds' FROM chosen
      WHERE b.advertiser_id = chosen.advertiser_id AND b.sha256 = chosen.sha256
-     RETURNING ${returned}`,
+     RETURNING b.advertiser_id AS "advertiserId", b.sha256, b.size_bytes::float8 AS "sizeBytes", b.key`,
     [token],
   );
   return { token, withinMs: deleteMs, blobs };
@@ -214,7 +199,7 @@ export async function loadLeft(db: Queryable, advertiserId: bigint, hashes: read
 const isOver = `(d.kept = 0 AND b.intended_at < now() - interval '1 day')`;
 
 /** Returns the blobs whose token this run has lost, and those that were flagged meanwhile: the next run deletes them again. */
-export async function confirmDeletion(db: Queryable, token: string, deleted: readonly DeletedBlob[]) {
+export async function confirmDeletion(db: Queryable, token: string, deleted: readonly (DeletableBlob & Pick<Deleted, 'keptVersions'>)[]) {
   const rows = await db.query<Columns<'blobs', 'advertiser_id' | 'sha256'>>(
     `WITH d AS MATERIALIZED (
        SELECT * FROM unnest($1::bigint[], $2::text[], $3::int[]) AS d (advertiser_id, sha256, kept)

@@ -285,15 +285,11 @@ async function recordHashTrust(tx: Transaction, advertiserId: bigint, stored: re
   return opened;
 }
 
-/** The rows of an application's screens. They are parsed from stored bytes, so they are never merged: new ones replace all old ones. */
-export interface ScreenReplacement {
-  readonly applicationId: bigint;
-  readonly sha256: string;
-  /** Null where the bytes cannot be parsed: the application then has no screens. */
-  readonly parsed: ParsedScreens | null;
-}
+/** `parsed` is null where the bytes cannot be parsed: the application then has no screens. */
+type Screen = Pick<Claim, 'applicationId'> & { readonly sha256: string; readonly parsed: ParsedScreens | null };
 
-export async function replaceScreens(tx: Queryable, advertiserId: bigint, replacements: readonly ScreenReplacement[]) {
+/** The screens of an application are parsed from stored bytes, so they are never merged: new ones replace all old ones. */
+export async function replaceScreens(tx: Queryable, advertiserId: bigint, replacements: readonly Screen[]) {
   if (replacements.length === 0) return;
   const ids = replacements.map(({ applicationId }) => applicationId);
   const files = replacements.map(({ applicationId, sha256, parsed }) => ({

@@ -1,12 +1,7 @@
 // The lines of proofs, committed with their page, and what is read of proofs. domain/evidence decides what a line contains.
 import type { Asked, CurrentProof, Verdict } from '../../domain/evidence/explain.ts';
-import {
-  type ExportedCertificate,
-  findKept,
-  type LineBody,
-  toProofLine,
-  toRowsLine,
-} from '../../domain/evidence/record.ts';
+import type { ExportedCertificate, LineBody } from '../../domain/evidence/record.ts';
+import { findKept, toProofLine, toRowsLine } from '../../domain/evidence/record.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
