@@ -5,10 +5,8 @@ import type { Changed, ColumnType, ExtractColumn, ExtractedAdvertiser } from '..
 import { columnsOf, type Database, type Queryable, type Row, type Transaction } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';
 
-export interface SnapshotAdvertiser extends ExtractedAdvertiser {
-  /** The last event in the snapshot; 0 where there is none. */
-  readonly event_position: string;
-}
+/** `event_position`: the last event in the snapshot; 0 where there is none. */
+export type SnapshotAdvertiser = ExtractedAdvertiser & { readonly event_position: string };
 
 /** The rows of one view and advertiser: of a month, of these buckets (null: all of them), or all rows. */
 export type RowChoice =
@@ -47,13 +45,13 @@ const bucketOf = (id: string) => `lpad((get_byte(decode(md5(${id}::text), 'hex')
 export async function withSnapshot<T>(db: Database, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
   return await db.transaction(async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    await tx.query(
-      `SELECT set_config('idle_in_transaction_session_timeout', '30min', true), set_config('max_parallel_workers_per_gather', '0', true)`,
+    const [{ at } = { at: new Date() }] = await tx.query<{ at: Date }>(
+      `SELECT clock_timestamp() AS at, set_config('idle_in_transaction_session_timeout', '30min', true),
+         set_config('max_parallel_workers_per_gather', '0', true)`,
     );
-    const [time] = await tx.query<{ at: Date }>(`SELECT clock_timestamp() AS at`);
     const columns = await loadColumns(tx);
     return await work({
-      at: time?.at ?? new Date(),
+      at,
       advertisers: await loadAdvertisers(tx),
       columns,
       loadMonths: (advertiserId) => loadMonths(tx, advertiserId),
@@ -136,6 +134,8 @@ async function loadChanged(tx: Queryable, advertiserId: bigint, since: SinceEven
   return { months: months.map(({ month }) => month), buckets: buckets.map(({ bucket }) => bucket) };
 }
 
+const toMicroseconds = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint`;
+
 /** How a column is read whose value Parquet holds in another form than the driver returns: microseconds, days, doubles. */
 const readers: Partial<Record<ColumnType, (column: string) => string>> = {
   double: (column) => `${column}::float8`,
@@ -144,10 +144,6 @@ const readers: Partial<Record<ColumnType, (column: string) => string>> = {
   timestamptz: toMicroseconds,
   text: (column) => `${column}::text`,
 };
-
-function toMicroseconds(column: string): string {
-  return `(extract(epoch FROM ${column}) * 1000000)::bigint`;
-}
 
 /** Enough columns to give the rows of every large view one order. */
 const orderedBy = 5;
@@ -200,7 +196,7 @@ export async function loadBuckets(db: Queryable, applicationIds: readonly bigint
 export async function loadFingerprints(db: Database, step: Step, asked: readonly Range[]): Promise<Fingerprint[]> {
   const sql = renderFingerprintSql('postgres', 'intake_analytics.applications_anonymous', step, asked);
   const rows = await db.transaction((tx) => tx.query(sql));
-  return (parseAnswer(JSON.stringify(rows)) ?? { ranges: [] }).ranges.slice();
+  return [...(parseAnswer(JSON.stringify(rows))?.ranges ?? [])];
 }
 
 /** Records a place before anything is written there, so that an erasure finds it even if the extract is killed. */

@@ -9,10 +9,8 @@ import { isOrphan, lockHolders } from './blobs.ts';
 import { takeBackAnnounced } from './download-queue.ts';
 import { reopenAttachments } from './file-states.ts';
 
-export interface BlobRow extends BlobFacts, Readonly<Columns<'blobs', 'key' | 'state'>> {
-  /** Versions that the store kept when the object was last deleted. */
-  readonly keptVersions: number;
-}
+/** `keptVersions`: those that the store kept when the object was last deleted. */
+export type BlobRow = BlobFacts & Readonly<Columns<'blobs', 'key' | 'state'>> & { readonly keptVersions: number };
 
 const blobColumns = 'sha256, size_bytes::float8 AS "sizeBytes", key, state, kept_versions AS "keptVersions"';
 
@@ -71,10 +69,8 @@ export function loadLongestUnread(db: Queryable, advertiserId: bigint): AsyncGen
 }
 
 export async function markVerified(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
-  await db.query(
-    `UPDATE intake.blobs SET verified_at = now() WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
-    [advertiserId, sha256],
-  );
+  const sql = `UPDATE intake.blobs SET verified_at = now() WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`;
+  await db.query(sql, [advertiserId, sha256]);
 }
 
 /** Puts bytes that somebody could not read as they were stored before all others. Verify decides: a store may answer wrongly once. */

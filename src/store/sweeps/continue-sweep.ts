@@ -41,8 +41,7 @@ export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void
 
 /** The ranges of all ids from 1 on that were never read, were read without a certificate, or were left as a gap. */
 export async function loadOpenRanges(db: Queryable, advertiserId: bigint): Promise<Covered[]> {
-  const sql = `SELECT low, high FROM intake.open_ranges WHERE advertiser_id = $1 ORDER BY low`;
-  return await db.query<Covered>(sql, [advertiserId]);
+  return await db.query(`SELECT low, high FROM intake.open_ranges WHERE advertiser_id = $1 ORDER BY low`, [advertiserId]);
 }
 
 /** Where the next live sweep begins. */

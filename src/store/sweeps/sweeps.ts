@@ -245,8 +245,7 @@ async function markAbsent(tx: Queryable, sweepKey: readonly bigint[], isProven: 
      RETURNING application_id, missing_since IS NOT NULL AS missing`,
     [...sweepKey, isProven],
   );
-  const missing = rows.filter((row) => row.missing);
-  return missing.map((row) => ({ applicationId: row.application_id, type: 'application.missing' }));
+  return rows.flatMap((row) => (row.missing ? { applicationId: row.application_id, type: 'application.missing' } : []));
 }
 
 /** The source had hidden one of these ids. Sweeps under way may have closed its range, and would not ask there again: they are dropped. */
@@ -285,7 +284,7 @@ export function dropSweeps(where: string): string {
      DELETE FROM intake.ranges r USING dropped d WHERE r.advertiser_id = d.advertiser_id AND r.sweep_id = d.sweep_id`;
 }
 
-/** Records on a sweep's row why it has stopped; the next recorded answer clears the reason. */
+/** Records why a sweep has stopped; the next recorded answer clears the reason. */
 export async function noteStop(db: Queryable, advertiserId: bigint | null, sweepId: bigint, reason: string) {
   const sql = `UPDATE intake.sweeps SET reason = $3 WHERE advertiser_id = $1 AND sweep_id = $2 AND state = 'running'`;
   await db.query(sql, [advertiserId, sweepId, reason]);
