@@ -22,7 +22,7 @@ import { type Account, loadKeyState } from './gate.ts';
 import { coalesce } from './postgres/coalesce.ts';
 import type { DatabaseUrl } from './postgres/connection.ts';
 import { type DatabaseOptions, openDatabase, retryOnConflict } from './postgres/database.ts';
-import { type ListenerOptions, openQueueListener } from './postgres/listen.ts';
+import { type Listeners, openQueueListener } from './postgres/listen.ts';
 import * as schema from './postgres/migrations.ts';
 import * as processes from './postgres/processes.ts';
 import * as prefills from './prefill/prefills.ts';
@@ -48,9 +48,6 @@ export interface StoreOptions extends DatabaseOptions {
 /** Limits how often `bringForward` runs, because it scans the whole queue. */
 const bringForwardEveryMs = 300_000;
 
-/** The most downloads in one transaction. More would hold locks too long for the flushes that they save. */
-const mostTogether = 64;
-
 /** Opens the database. Nothing connects until the first use. */
 export function openStore({ crashPoint, ...options }: StoreOptions) {
   const { directUrl = options.url } = options;
@@ -62,18 +59,18 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     <Given extends unknown[], Result>(work: (account: Account, ...given: Given) => Result) =>
     (advertiserId: bigint, ...given: Given) =>
       work({ db, privacyKey, advertiserId }, ...given);
-  // Downloads of one advertiser that finish together are committed together: its events are serialised anyway.
-  const perAdvertiser = {
-    toGroup: ({ claim }: { readonly claim: downloads.Claim }) => claim.advertiserId,
-    most: mostTogether,
-  };
+  // Downloads of one advertiser that finish together are committed together: its events are serialised anyway. More in one transaction
+  // would hold locks too long for the flushes that they save.
+  const toAdvertiser = ({ claim }: { readonly claim: downloads.Claim }) => claim.advertiserId;
   const complete = coalesce(
     (claims: readonly completion.CompletedClaim[]) => completion.completeDownloads(db, claims),
-    perAdvertiser,
+    toAdvertiser,
+    64,
   );
   const announce = coalesce(
     (announced: readonly deletions.BlobAnnouncement[]) => deletions.announceBlobs(db, announced),
-    perAdvertiser,
+    toAdvertiser,
+    64,
   );
   const countAdded = createStatistics(db);
   let broughtForwardAt = Number.NEGATIVE_INFINITY;
@@ -203,7 +200,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     },
 
     /** Wakes a worker when downloads are queued or events are committed. */
-    listen: (on: Pick<ListenerOptions, 'onQueued' | 'onEvents'>) => openQueueListener({ url: directUrl, ...on }),
+    listen: (on: Listeners) => openQueueListener(directUrl, on),
 
     async [Symbol.asyncDispose]() {
       await Promise.all([db[Symbol.asyncDispose](), leaseDb[Symbol.asyncDispose]()]);

@@ -7,16 +7,14 @@ interface PendingCall<Call, Answer> extends PromiseWithResolvers<Answer> {
   readonly call: Call;
 }
 
-export interface CoalesceOptions<Call> {
-  /** Statements of one group run one after the other; groups do not wait for each other. Default: one group. */
-  readonly toGroup?: (call: Call) => unknown;
-  readonly most: number;
-}
-
-/** Turns a function of many calls into a function of one call. `work` returns answers in the order of the calls, or none. */
+/**
+ * Turns a function of many calls into a function of one call. `work` returns answers in the order of the calls, or none. Statements of one
+ * group run one after the other; groups do not wait for each other.
+ */
 export function coalesce<Call, Answer>(
   work: (calls: readonly Call[]) => Promise<readonly Answer[]> | Promise<void>,
-  { toGroup = () => null, most }: CoalesceOptions<Call> = { most: 200 },
+  toGroup: (call: Call) => unknown = () => null,
+  most = 200,
 ): (call: Call) => Promise<Answer> {
   const groups = new Map<unknown, PendingCall<Call, Answer>[]>();
 

@@ -123,12 +123,10 @@ export function openDatabase(options: DatabaseOptions): Database {
       // Awaited, not pipelined: if BEGIN fails, each pipelined statement would run as a transaction of its own.
       await client.query([begin, ...locks.map(toLockSql)].join(';'));
       const result = await work({
-        query: async (sql, values = []) =>
-          (
-            await own()
-              .query(sql, [...values])
-              .catch(fail)
-          ).rows,
+        async query(sql, values = []) {
+          const answer = own().query(sql, [...values]);
+          return (await answer.catch(fail)).rows;
+        },
         copy: async (copies) => await copyInto(own(), copies).catch(fail),
         async *read<T extends object>(sql: string, values: readonly unknown[], size: BatchSize) {
           try {

@@ -48,7 +48,7 @@ type PageCounts = Readonly<Record<'received' | 'added' | 'changed', number>>;
 type SweepPage = WriteContext & { readonly sweep: Sweep };
 
 /** The first page also inserts the sweep's row. Throws, and rolls back, if the sweep was dropped meanwhile (endCertificates). */
-export async function saveProgress(tx: Queryable, page: SweepPage, progress: SweepProgress, counts: PageCounts) {
+export async function saveProgress(tx: Transaction, page: SweepPage, progress: SweepProgress, counts: PageCounts) {
   const { advertiserId, sweep } = page;
   const { cursor, ended, evidence, dropped, added, lacked, unreadable } = progress;
   const key = [advertiserId, sweep.sweepId];
@@ -194,7 +194,7 @@ export async function resolveUnreadable(db: Queryable, advertiserId: bigint, id:
 }
 
 /** Raises the cursor to the newest stored id up to `through` (toCursor). It never moves back, and is not written when nothing changed. */
-export async function raiseCursor(tx: Queryable, advertiserId: bigint, through: bigint): Promise<void> {
+export async function raiseCursor(tx: Transaction, advertiserId: bigint, through: bigint): Promise<void> {
   const newest = await tx.query<Columns<'applications', 'application_id'> & { after_id: bigint | null }>(
     `SELECT a.application_id, (SELECT after_id FROM intake.cursors WHERE advertiser_id = $1) AS after_id
      FROM intake.applications a WHERE advertiser_id = $1 AND application_id <= $2 ORDER BY application_id DESC LIMIT ${newestIds}`,
