@@ -2,7 +2,7 @@
 // still believes in its lease: the `fence` in the transaction that commits a page protects the rows. Other writes of a read have none: they
 // only take claims back (endCertificates, saveUnreadable) or note how it ended (confirmCursors, resolveUnreadable, noteStop).
 import { LeaseLost } from '../../domain/trouble.ts';
-import { columnsOf, isAhead, type Lock, longestLease, type Queryable, type Transaction } from '../postgres/database.ts';
+import { columnsOf, isAhead, longestLease, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 export type Lane = 'live' | 'backfill';
@@ -109,6 +109,6 @@ export async function fence(tx: Transaction, lease: Lease): Promise<void> {
 }
 
 /** Keeps the lanes of an advertiser from writing at the same time. The parallel readers of a backfill share it; a live one is alone. */
-export function laneLock(advertiserId: bigint, lane: Lane): Lock {
-  return { class: 1, key: advertiserId, shared: lane === 'backfill' };
+export function laneLock(advertiserId: bigint, lane: Lane): string {
+  return `SELECT pg_advisory_xact_lock${lane === 'backfill' ? '_shared' : ''}(1, hashint8(${advertiserId}))`;
 }

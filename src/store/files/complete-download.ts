@@ -61,8 +61,7 @@ async function write(tx: Transaction, downloads: readonly CompletedClaim[]): Pro
   const ended = won.map((download, at) => toEnd(download, infected, checks.get(at)));
   const pick = (wanted: Ended['follows']) => ended.filter(({ follows }) => follows === wanted);
   const replaced = pick('replace');
-  const replacedClaims = replaced.map(({ claim }) => claim);
-  await replaceBytes(tx, advertiserId, replacedClaims);
+  await replaceBytes(tx, advertiserId, replaced.map(({ claim }) => claim));
   const changed = await updateReady(tx, advertiserId, toIds(replaced));
   await noteUnconfirmed(tx, advertiserId, pick('note'));
   const written = [...pick('write'), ...replaced];
@@ -138,14 +137,8 @@ async function noteUnconfirmed(tx: Queryable, advertiserId: bigint, downloads: r
 
 type Kept = Ended & { readonly completion: StoredFile };
 
-function isKept(ended: Ended): ended is Kept {
-  return ended.state === 'stored' && isStored(ended.completion);
-}
-
-function isStored(completion: Completion): completion is StoredFile {
-  return completion.kind === 'stored';
-}
-
+const isStored = (completion: Completion): completion is StoredFile => completion.kind === 'stored';
+const isKept = (ended: Ended): ended is Kept => ended.state === 'stored' && isStored(ended.completion);
 const isContradiction = ({ completion }: Kept) => completion.compared === 'contradicted';
 
 /** The fence: deletes the rows that still have this worker's token. Applications are locked first, in the order of ids, as by pages. */

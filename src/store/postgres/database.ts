@@ -37,17 +37,10 @@ export function pipeline<T extends readonly unknown[] | []>(statements: T) {
 }
 
 export interface Database extends Queryable, AsyncDisposable {
-  /** Runs the work in one transaction that first takes the `locks`. Rolls back if the work throws. */
-  transaction<T>(work: (tx: Transaction) => Promise<T>, ...locks: Lock[]): Promise<T>;
+  /** Runs the work in one transaction. Its `locks`, statements in the message of BEGIN, cost no round trip. Rolls back if the work throws. */
+  transaction<T>(work: (tx: Transaction) => Promise<T>, ...locks: string[]): Promise<T>;
   /** Like `transaction`, and again after a conflict. */
   readonly repeatTransaction: Database['transaction'];
-}
-
-/** A transaction-scoped advisory lock. It is taken in the same message as BEGIN, so it costs no extra round trip. */
-export interface Lock {
-  readonly class: number;
-  readonly key: bigint;
-  readonly shared: boolean;
 }
 
 const { types } = pg;
@@ -104,7 +97,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     'SET LOCAL jit = off',
   ].join(';');
 
-  async function transaction<T>(work: (tx: Transaction) => Promise<T>, ...locks: Lock[]): Promise<T> {
+  async function transaction<T>(work: (tx: Transaction) => Promise<T>, ...locks: string[]): Promise<T> {
     const client = await pool.connect().catch(rethrow);
     let broken: Error | undefined;
     let isOver = false;
@@ -121,7 +114,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     };
     try {
       // Awaited, not pipelined: if BEGIN fails, each pipelined statement would run as a transaction of its own.
-      await client.query([begin, ...locks.map(toLockSql)].join(';'));
+      await client.query([begin, ...locks].join(';'));
       const result = await work({
         async query(sql, values = []) {
           const answer = own().query(sql, [...values]);
@@ -189,10 +182,6 @@ export async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {
       if (tries === 5 || !isConflict(error)) throw error;
     }
   }
-}
-
-function toLockSql(lock: Lock): string {
-  return `SELECT pg_advisory_xact_lock${lock.shared ? '_shared' : ''}(${lock.class}, hashint8(${lock.key}))`;
 }
 
 /** Errors that a retry resolves. 23505 (duplicate key) is one: two lanes inserted the same new application, and the retry sees its row. */
