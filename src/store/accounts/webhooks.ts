@@ -114,12 +114,8 @@ export interface DeliveryRecord {
 }
 
 /** Writes how far an endpoint is. Throws LeaseLost if another process delivers to it by now. */
-export async function recordDelivery(
-  db: Queryable,
-  lease: Lease,
-  { advertiserId, name }: WebhookKey,
-  { position, answer, failure }: DeliveryRecord,
-): Promise<void> {
+export async function recordDelivery(db: Queryable, lease: Lease, key: WebhookKey, record: DeliveryRecord) {
+  const { position, answer, failure } = record;
   const rows = await db.query(
     `WITH held AS (
        SELECT 1 FROM intake.leases WHERE name = $1 AND lane = $2 AND epoch = $3 AND owner = $4 FOR SHARE
@@ -138,7 +134,7 @@ export async function recordDelivery(
        answered_at = coalesce(excluded.answered_at, h.answered_at)
      RETURNING 1`,
     [
-      ...[lease.name, lease.lane, lease.epoch, lease.owner, advertiserId, name, position],
+      ...[lease.name, lease.lane, lease.epoch, lease.owner, key.advertiserId, key.name, position],
       ...[failure?.failures ?? 0, failure?.waitMs ?? null, failure?.stop ?? null, answer],
     ],
   );

@@ -58,10 +58,8 @@ export async function applyChanges(open: PageWrite, changed: readonly Applicatio
 }
 
 /** The files of an id are other people's by now: what waits is not fetched. A flag of the same upload counts: it may be one person. */
-export async function withholdFiles(
-  { db: tx, advertiserId, page, events }: PageWrite,
-  strangers: readonly Application[],
-) {
+export async function withholdFiles(open: PageWrite, strangers: readonly Application[]): Promise<void> {
+  const { db: tx, advertiserId, page, events } = open;
   const ids = [...new Set(strangers.map(({ id }) => id))];
   const flagged = strangers.flatMap(({ id, attachments }) =>
     attachments.flatMap(({ kind, hasVirus, uploadedAt }) =>

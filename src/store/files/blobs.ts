@@ -94,6 +94,7 @@ export async function announceBlobs(db: Queryable, announcements: readonly BlobA
 }
 
 type DeletableBlob = BlobFacts & { readonly advertiserId: bigint; readonly key: string };
+type DeletedBlob = DeletableBlob & Pick<Deleted, 'keptVersions'>;
 
 /**
  * True of a blob `b` that a run has to delete: not yet deleted, or deleted less than a day after it was announced, since a put may have ended
@@ -199,7 +200,7 @@ export async function loadLeft(db: Queryable, advertiserId: bigint, hashes: read
 const isOver = `(d.kept = 0 AND b.intended_at < now() - interval '1 day')`;
 
 /** Returns the blobs whose token this run has lost, and those that were flagged meanwhile: the next run deletes them again. */
-export async function confirmDeletion(db: Queryable, token: string, deleted: readonly (DeletableBlob & Pick<Deleted, 'keptVersions'>)[]) {
+export async function confirmDeletion(db: Queryable, token: string, deleted: readonly DeletedBlob[]) {
   const rows = await db.query<Columns<'blobs', 'advertiser_id' | 'sha256'>>(
     `WITH d AS MATERIALIZED (
        SELECT * FROM unnest($1::bigint[], $2::text[], $3::int[]) AS d (advertiser_id, sha256, kept)

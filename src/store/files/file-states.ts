@@ -119,19 +119,15 @@ export async function markFlagged(tx: Transaction, advertiserId: bigint, ids: re
 }
 
 /** Called when a claim was lost while its bytes were fetched: they are infected if the file was flagged meanwhile, in the same upload. */
-export async function markFetched(
-  db: Database,
-  { claim, uploadedAt }: Pick<FileFacts, 'claim' | 'uploadedAt'>,
-  sha256: string,
-): Promise<void> {
-  const { advertiserId, applicationId, kind } = claim;
+export async function markFetched(db: Database, file: Pick<FileFacts, 'claim' | 'uploadedAt'>, sha256: string) {
+  const { advertiserId, applicationId, kind } = file.claim;
   await db.repeatTransaction(async (tx) => {
     await lockHolders(tx, advertiserId, [sha256], [applicationId]);
     const flagged = await tx.query(
       `SELECT 1 FROM intake.attachments
        WHERE advertiser_id = $1 AND application_id = $2 AND kind = $3 AND state = 'infected' AND has_virus
          AND sha256 IS DISTINCT FROM $4 AND uploaded_at IS NOT DISTINCT FROM $5`,
-      [advertiserId, applicationId, kind, sha256, uploadedAt],
+      [advertiserId, applicationId, kind, sha256, file.uploadedAt],
     );
     if (flagged.length === 0) return;
     await replaceBytes(tx, advertiserId, [{ applicationId, kind, sha256 }]);

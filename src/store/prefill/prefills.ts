@@ -2,7 +2,8 @@
 // hashes. At the end the row is emptied of personal data and of its resume; it, or its count, stays for the funnel report.
 import type { KeyObject } from 'node:crypto';
 import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
-import { type PrefillRequest, type Profile, type Resume, resumeLinkMs, stateLifetimeMs } from '../../domain/prefill.ts';
+import type { PrefillError, PrefillRequest, Profile, Resume } from '../../domain/prefill.ts';
+import { resumeLinkMs, stateLifetimeMs } from '../../domain/prefill.ts';
 import { laneLock } from '../accounts/leases.ts';
 import { type AnnounceAnswer, announceKnown, dropUnneeded } from '../files/blobs.ts';
 import { type KeyState, loadTombstoneState, mayStore, noteKeptOut, toAddressKey, toPersonKeys } from '../gate.ts';
@@ -70,12 +71,7 @@ export async function takeState(
   return found ?? null;
 }
 
-export async function endPrefill(
-  db: Queryable,
-  key: PrefillKey,
-  outcome: 'denied' | 'expired' | 'failed',
-  reason: string,
-): Promise<void> {
+export async function endPrefill(db: Queryable, key: PrefillKey, outcome: PrefillError, reason: string): Promise<void> {
   await db.query(
     `UPDATE intake.prefills SET outcome = $3, reason = $4, ended_at = now()
      WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started'`,
@@ -134,17 +130,13 @@ export async function keepProfile(db: Database, privacyKey: KeyObject, kept: Kep
  * Announces the bytes of a resume before they are put, like `announceBlobs` for a download. `lost`: its prefill has been emptied since, and
  * its bytes are deleted. The lock makes an erasure wait for this statement, or this statement find what the erasure wrote.
  */
-export async function announceResume(
-  db: Queryable,
-  { advertiserId, prefillId }: PrefillKey,
-  { sha256, sizeBytes }: BlobFacts,
-): Promise<AnnounceAnswer> {
+export async function announceResume(db: Queryable, key: PrefillKey, { sha256, sizeBytes }: BlobFacts) {
   const [row] = await db.query<{ sha256: string; answer: AnnounceAnswer }>(
     `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state)
      SELECT advertiser_id, resume_sha256, $4, $5, 'writing' FROM intake.prefills
      WHERE advertiser_id = $1 AND prefill_id = $2 AND resume_sha256 = $3 FOR NO KEY UPDATE
      ${announceKnown}`,
-    [advertiserId, prefillId, sha256, sizeBytes, toBlobKey(advertiserId, sha256)],
+    [key.advertiserId, key.prefillId, sha256, sizeBytes, toBlobKey(key.advertiserId, sha256)],
   );
   return row?.answer ?? 'lost';
 }

@@ -1,7 +1,7 @@
 // Erasures as durable jobs: one transaction erases the rows, writes the tombstones, and inserts a job that any process can finish.
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
-import { type ErasedCounts, type ErasureJob, isNothing, type Sought, toSoughtText } from '../../domain/erasure.ts';
+import { type ErasureJob, isNothing, type Sought, toSoughtText } from '../../domain/erasure.ts';
 import { laneLock } from '../accounts/leases.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
 import { type Account, renewTombstones, setTombstones, toTombstone } from '../gate.ts';
@@ -117,20 +117,17 @@ export async function noteErasureTrouble(db: Queryable, job: ErasureJob, trouble
 }
 
 /** The receipt no longer names applications and files. Of two processes that finish a job, the second gets the receipt of the first. */
-export async function closeErasure(
-  db: Queryable,
-  { advertiserId, jobId }: ErasureJob,
-  { shared, keptVersions }: Pick<ErasedCounts, 'shared' | 'keptVersions'>,
-): Promise<ErasureJob> {
+export async function closeErasure(db: Queryable, job: ErasureJob, kept: Record<'shared' | 'keptVersions', number>) {
+  const key = [job.advertiserId, job.jobId];
   await db.query(
     `UPDATE intake.erasure_jobs SET step = 'closed', closed_at = now(), application_ids = NULL, hashes = NULL, trouble = NULL,
        counts = counts || jsonb_build_object('shared', $3::int, 'keptVersions', $4::int)
      WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed'`,
-    [advertiserId, jobId, shared, keptVersions],
+    [...key, kept.shared, kept.keptVersions],
   );
   const [receipt] = await db.query<ErasureJob>(
     `SELECT ${jobColumns} FROM intake.erasure_jobs j WHERE advertiser_id = $1 AND job_id = $2`,
-    [advertiserId, jobId],
+    key,
   );
   if (!receipt) throw new Error('The row of an erasure vanished.');
   return receipt;

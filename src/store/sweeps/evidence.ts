@@ -6,12 +6,7 @@ import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /** Each line names the hash of the one before; certificates get the last. The sweep's line begins a chain; false where there is none. */
-export async function appendEvidence(
-  tx: Queryable,
-  advertiserId: bigint,
-  sweepId: bigint,
-  bodies: readonly LineBody[],
-): Promise<boolean> {
+export async function appendEvidence(tx: Queryable, advertiserId: bigint, sweepId: bigint, lines: readonly LineBody[]) {
   const rows = await tx.query(
     `WITH RECURSIVE bodies AS (
        SELECT nth, body FROM unnest($3::text[]) WITH ORDINALITY AS b (body, nth)
@@ -28,7 +23,7 @@ export async function appendEvidence(
        FROM (SELECT line FROM lines WHERE nth > 0 ORDER BY nth DESC LIMIT 1) AS last WHERE advertiser_id = $1 AND sweep_id = $2
      )
      INSERT INTO intake.evidence (advertiser_id, sweep_id, n, line) SELECT $1, $2, n, line FROM lines WHERE nth > 0 RETURNING 1`,
-    [advertiserId, sweepId, bodies.map((body) => JSON.stringify(body)), bodies[0]?.type === 'sweep'],
+    [advertiserId, sweepId, lines.map((body) => JSON.stringify(body)), lines[0]?.type === 'sweep'],
   );
   return rows.length > 0;
 }

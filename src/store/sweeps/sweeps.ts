@@ -217,7 +217,7 @@ export async function raiseCursor(tx: Transaction, advertiserId: bigint, through
  * Confirms that lists were read by sweeps that began then: a worker that was paused since confirms no later read. An account without a
  * cursor gets one before the first id; with one application only after a sweep by ids, as a poll would read what SYNC_START leaves out.
  */
-export async function confirmCursors(db: Queryable, read: readonly { advertiserId: bigint; at: Date }[]): Promise<void> {
+export async function confirmCursors(db: Queryable, read: readonly { advertiserId: bigint; at: Date }[]) {
   await db.query(
     `WITH read AS (
        SELECT id, least(at, now()) AS at FROM unnest($1::bigint[], $2::timestamptz[]) AS r (id, at)
