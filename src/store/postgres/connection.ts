@@ -5,9 +5,7 @@ import { SettingTrouble } from '../../domain/trouble.ts';
 
 export type DatabaseUrl = string | (() => string);
 
-export function currentUrl(url: DatabaseUrl): string {
-  return typeof url === 'string' ? url : url();
-}
+export const currentUrl = (url: DatabaseUrl): string => (typeof url === 'string' ? url : url());
 
 /** Returns a client class whose instances read the URL when they are constructed; for pools and for single connections. */
 export function clientOf(url: DatabaseUrl) {

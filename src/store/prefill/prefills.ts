@@ -282,18 +282,11 @@ async function replaceEndedByCounts(db: Queryable): Promise<number> {
   return row?.n ?? 0;
 }
 
-export async function erasePrefills(tx: Queryable, advertiserId: bigint, prefillIds: readonly string[]): Promise<void> {
-  await tx.query(
-    `UPDATE intake.prefills SET outcome = 'erased', ended_at = now(), ${emptied}
-     WHERE advertiser_id = $1 AND prefill_id = ANY ($2::uuid[])`,
-    [advertiserId, prefillIds],
-  );
-}
-
 /** The URLs of the careers site may contain anything, even a name. The columns are NOT NULL, so they keep only the host. */
 const toHost = (url: string) => `regexp_replace(${url}, '(//[^/?#]*).*', '\\1/')`;
 
-const emptied = `profile = NULL, profile_text = NULL, notes = NULL, first_name = NULL, last_name = NULL, email = NULL, phone = NULL,
+/** What ends the personal data of a prefill. */
+export const emptied = `profile = NULL, profile_text = NULL, notes = NULL, first_name = NULL, last_name = NULL, email = NULL, phone = NULL,
   person_key = NULL, person_keys = NULL, handle_hash = NULL, resume_file_name = NULL, resume_content_type = NULL, resume_sha256 = NULL,
   resume_size_bytes = NULL,
   position_title = NULL, position_uri = NULL, postal_code = NULL, form_url = ${toHost('form_url')}, return_url = ${toHost('return_url')}`;

@@ -13,7 +13,7 @@ import {
   toAccountPattern,
   toAddressPattern,
 } from '../person-search.ts';
-import { erasePrefills } from '../prefill/prefills.ts';
+import { emptied as emptiedPrefill } from '../prefill/prefills.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /** Everything that one advertiser's tables hold about a person. */
@@ -214,7 +214,11 @@ export async function erasePerson(account: Account, jobId: string, person: Found
      AND fingerprint IN (SELECT decode(f, 'hex') FROM unnest($2::text[]) AS f)`,
     [advertiserId, person.fingerprints],
   );
-  await erasePrefills(db, advertiserId, person.prefillIds);
+  await db.query(
+    `UPDATE intake.prefills SET outcome = 'erased', ended_at = now(), ${emptiedPrefill}
+     WHERE advertiser_id = $1 AND prefill_id = ANY ($2::uuid[])`,
+    [advertiserId, person.prefillIds],
+  );
   await rememberErased(account, jobId, person);
 }
 
