@@ -4,7 +4,7 @@ import { Trouble, type Wait } from '../../domain/trouble.ts';
 import { isAhead, isBefore, type Queryable, sqlState } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 
-/** `refused`: the source rejects the credential, and ends the halt by accepting it. `mismatch`: other data; an operator resolves it. */
+/** `refused`: the source rejects the credential, and ends the halt by accepting it. `mismatch`: another's data; an operator resolves it. */
 export type HaltKind = 'refused' | 'mismatch';
 
 /** An account, as far as it is known. The first answer that names its id sets it here as well (answers.ts). */
@@ -115,7 +115,7 @@ export async function loadRetryAfter(db: Queryable, names: readonly string[]): P
  * ahead than `mostAheadMs` is from before the clock was set back. The commit does not wait for the disk: a crash loses a slot of a second.
  */
 export async function takeSlot(db: Queryable, source: string, slotMs: number, mostAheadMs: number): Promise<number> {
-  const [slot = { waitMs: 0 }] = await db.query<{ waitMs: number }>(
+  const [slot] = await db.query<{ waitMs: number }>(
     `INSERT INTO intake.rate_limits AS p (source, next_at)
      SELECT $1, clock_timestamp() + $2::float8 * interval '1 millisecond' FROM set_config('synchronous_commit', 'off', true)
      ON CONFLICT (source) DO UPDATE
@@ -125,7 +125,7 @@ export async function takeSlot(db: Queryable, source: string, slotMs: number, mo
      RETURNING extract(epoch FROM p.next_at - clock_timestamp())::float8 * 1000 - $2::float8 AS "waitMs"`,
     [source, slotMs, mostAheadMs],
   );
-  return slot.waitMs;
+  return (slot as { waitMs: number }).waitMs;
 }
 
 /** Records the base URL at which the account's list has answered. */

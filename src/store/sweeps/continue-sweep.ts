@@ -41,7 +41,8 @@ export async function dropUnfinished(db: Queryable, key: SweepKey): Promise<void
 
 /** The ranges of all ids from 1 on that were never read, were read without a certificate, or were left as a gap. */
 export async function loadOpenRanges(db: Queryable, advertiserId: bigint): Promise<Covered[]> {
-  return await db.query(`SELECT low, high FROM intake.open_ranges WHERE advertiser_id = $1 ORDER BY low`, [advertiserId]);
+  const sql = `SELECT low, high FROM intake.open_ranges WHERE advertiser_id = $1 ORDER BY low`;
+  return await db.query<Covered>(sql, [advertiserId]);
 }
 
 /** Where the next live sweep begins. */
