@@ -17,6 +17,7 @@ import * as downloads from './files/download-queue.ts';
 import { markFetched } from './files/file-states.ts';
 import * as blobStore from './files/store-owner.ts';
 import * as files from './files/stored-files.ts';
+import { replaceParsedScreens } from './files/stored-files.ts';
 import * as verifyBlobs from './files/verify-blobs.ts';
 import { type Account, loadKeyState } from './gate.ts';
 import { coalesce } from './postgres/coalesce.ts';
@@ -163,10 +164,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         db.repeatTransaction((tx) => deletions.dropUnneeded(tx, advertiserId, hashes)),
     },
 
-    files: {
-      ...bind([db], files),
-      ...bind([db, privacyKey], { replaceParsedScreens: files.replaceParsedScreens }),
-    },
+    files: { ...bind([db], files), ...bind([db, privacyKey], { replaceParsedScreens }) },
 
     privacy: {
       ...bind([db], { recordAudit: decisions.recordAudit }),
@@ -181,10 +179,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       begin: (request: erasures.ErasureRequest) => erasures.beginErasure(db, privacyKey, request, crashPoint),
     },
 
-    prefills: {
-      ...bind([db], prefills),
-      ...bind([db, privacyKey], { keepProfile, loadPrefillKeyState }),
-    },
+    prefills: { ...bind([db], prefills), ...bind([db, privacyKey], { keepProfile, loadPrefillKeyState }) },
 
     extracts: {
       ...bind([db], extracts),

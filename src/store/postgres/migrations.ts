@@ -233,7 +233,8 @@ async function apply(
       const { last } = blockers;
       if (performance.now() > until) {
         const how = last === null ? '' : ` (SELECT pg_terminate_backend(${last.pid}))`;
-        throw new SchemaTrouble(toWaiting(last).message, `End that transaction${how}, then run \`intake migrate\`.`, error);
+        const next = `End that transaction${how}, then run \`intake migrate\`.`;
+        throw new SchemaTrouble(toWaiting(last).message, next, error);
       }
       // One that is seen, its watch has told.
       if (last === null) onWait?.(toWaiting(last), pauseMs, attempt);
