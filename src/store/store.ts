@@ -3,6 +3,13 @@
 import { createSecretKey } from 'node:crypto';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
 import * as advertisers from './accounts/advertisers.ts';
+import {
+  ensureAdvertiser,
+  findAdvertisers,
+  loadRetryAfter,
+  lookUpAdvertiser,
+  takeSlot,
+} from './accounts/advertisers.ts';
 import * as leases from './accounts/leases.ts';
 import * as webhooks from './accounts/webhooks.ts';
 import { commitPage, createStatistics, type PageProgress } from './applications/commit-page.ts';
@@ -11,32 +18,40 @@ import * as quarantine from './applications/quarantine.ts';
 import { loadVolatile } from './applications/volatile.ts';
 import { pruneEvents } from './events.ts';
 import * as extracts from './extract.ts';
+import { type Snapshot, withSnapshot } from './extract.ts';
 import * as deletions from './files/blobs.ts';
+import { announceBlobs, type BlobAnnouncement, dropUnneeded, loadForgotten } from './files/blobs.ts';
 import * as completion from './files/complete-download.ts';
 import * as downloads from './files/download-queue.ts';
 import { markFetched } from './files/file-states.ts';
 import * as blobStore from './files/store-owner.ts';
 import * as files from './files/stored-files.ts';
-import { replaceParsedScreens } from './files/stored-files.ts';
+import { type RetryChoice, replaceParsedScreens, retryDownloads } from './files/stored-files.ts';
 import * as verifyBlobs from './files/verify-blobs.ts';
+import { markDamaged } from './files/verify-blobs.ts';
 import { type Account, loadKeyState } from './gate.ts';
 import { coalesce } from './postgres/coalesce.ts';
 import type { DatabaseUrl } from './postgres/connection.ts';
 import { type DatabaseOptions, openDatabase, retryOnConflict } from './postgres/database.ts';
 import { type Listeners, openQueueListener } from './postgres/listen.ts';
 import * as schema from './postgres/migrations.ts';
+import { ensureSchema, type SchemaRequest } from './postgres/migrations.ts';
 import * as processes from './postgres/processes.ts';
 import * as prefills from './prefill/prefills.ts';
 import { keepProfile, loadPrefillKeyState } from './prefill/prefills.ts';
 import * as decisions from './privacy/decisions.ts';
+import { recordAudit } from './privacy/decisions.ts';
 import * as erasures from './privacy/erasure-jobs.ts';
+import { beginErasure, type ErasureRequest, loadOpenErasures } from './privacy/erasure-jobs.ts';
 import { loadExport } from './privacy/export.ts';
 import { findPerson } from './privacy/find-and-erase.ts';
 import * as counts from './reports/counts.ts';
 import * as reports from './reports/status.ts';
 import * as states from './sweeps/continue-sweep.ts';
+import { loadSyncStates } from './sweeps/continue-sweep.ts';
 import * as evidence from './sweeps/evidence.ts';
 import * as sweeps from './sweeps/sweeps.ts';
+import { confirmCursors, type Ticket, takeTickets } from './sweeps/sweeps.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Derives person keys and tombstones. Must stay the same for as long as the data is kept. */
@@ -68,29 +83,22 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     toAdvertiser,
     64,
   );
-  const announce = coalesce(
-    (announced: readonly deletions.BlobAnnouncement[]) => deletions.announceBlobs(db, announced),
-    toAdvertiser,
-    64,
-  );
+  const announce = coalesce((announced: readonly BlobAnnouncement[]) => announceBlobs(db, announced), toAdvertiser, 64);
   const countAdded = createStatistics(db);
   let broughtForwardAt = Number.NEGATIVE_INFINITY;
-  const findAdvertiser = coalesce((names: readonly string[]) => advertisers.findAdvertisers(db, names));
+  const findAdvertiser = coalesce((names: readonly string[]) => findAdvertisers(db, names));
   const loadAround = coalesce((pages: readonly applications.ReadPage[]) => applications.loadSurroundings(db, pages));
   return {
     schema: {
       ...bind([db], schema),
-      ensure: (request: Omit<schema.SchemaRequest, 'directUrl'>) =>
-        schema.ensureSchema(db, { crashPoint, directUrl, ...request }),
+      ensure: (request: Omit<SchemaRequest, 'directUrl'>) => ensureSchema(db, { crashPoint, directUrl, ...request }),
     },
 
     advertisers: {
       ...bind([db], { ...advertisers, loadVolatile }),
-      ensure: (name: string, configuredId: bigint | null) =>
-        advertisers.ensureAdvertiser(db, name, configuredId, findAdvertiser),
-      lookUp: (name: string, configuredId: bigint | null) =>
-        advertisers.lookUpAdvertiser(name, configuredId, findAdvertiser),
-      loadRetryAfter: coalesce((names: readonly string[]) => advertisers.loadRetryAfter(db, names)),
+      ensure: (name: string, configuredId: bigint | null) => ensureAdvertiser(db, name, configuredId, findAdvertiser),
+      lookUp: (name: string, configuredId: bigint | null) => lookUpAdvertiser(name, configuredId, findAdvertiser),
+      loadRetryAfter: coalesce((names: readonly string[]) => loadRetryAfter(db, names)),
     },
 
     leases: {
@@ -101,14 +109,14 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     processes: bind([leaseDb], processes),
 
-    rateLimits: bind([leaseDb], { takeSlot: advertisers.takeSlot }),
+    rateLimits: bind([leaseDb], { takeSlot }),
 
     sweeps: {
       ...bind([db], { ...sweeps, ...states }),
-      begin: coalesce<void, sweeps.Ticket>((calls) => sweeps.takeTickets(db, calls.length, 'sweep_seq')),
-      takeTicket: coalesce<void, sweeps.Ticket>((calls) => sweeps.takeTickets(db, calls.length)),
-      loadSyncState: coalesce((asked: Parameters<typeof states.loadSyncStates>[1]) => states.loadSyncStates(db, asked)),
-      confirmCursor: coalesce((read: Parameters<typeof sweeps.confirmCursors>[1]) => sweeps.confirmCursors(db, read)),
+      begin: coalesce<void, Ticket>((calls) => takeTickets(db, calls.length, 'sweep_seq')),
+      takeTicket: coalesce<void, Ticket>((calls) => takeTickets(db, calls.length)),
+      loadSyncState: coalesce((asked: Parameters<typeof loadSyncStates>[1]) => loadSyncStates(db, asked)),
+      confirmCursor: coalesce((read: Parameters<typeof confirmCursors>[1]) => confirmCursors(db, read)),
     },
 
     decisions: bind([db], decisions),
@@ -145,29 +153,29 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
         broughtForwardAt = performance.now();
       },
       complete: (claim: downloads.Claim, end: completion.Completion) => complete({ claim, completion: end }),
-      retryDownloads: (advertiserId: bigint, choice: files.RetryChoice) =>
-        retryOnConflict(() => files.retryDownloads(db, advertiserId, choice)),
+      retryDownloads: (advertiserId: bigint, choice: RetryChoice) =>
+        retryOnConflict(() => retryDownloads(db, advertiserId, choice)),
     },
 
     blobStore: bind([db], blobStore),
 
     blobs: {
-      ...bind([db], { ...verifyBlobs, markFetched, loadForgotten: deletions.loadForgotten }),
-      announce: (claim: downloads.Claim, blob: deletions.BlobAnnouncement['blob']) => announce({ claim, blob }),
+      ...bind([db], { ...verifyBlobs, markFetched, loadForgotten }),
+      announce: (claim: downloads.Claim, blob: BlobAnnouncement['blob']) => announce({ claim, blob }),
       markDamaged: (advertiserId: bigint, sha256: string) =>
-        retryOnConflict(() => verifyBlobs.markDamaged(db, advertiserId, sha256)),
+        retryOnConflict(() => markDamaged(db, advertiserId, sha256)),
     },
 
     deletions: {
       ...bind([db], deletions),
       drop: (advertiserId: bigint, hashes: readonly string[]) =>
-        db.repeatTransaction((tx) => deletions.dropUnneeded(tx, advertiserId, hashes)),
+        db.repeatTransaction((tx) => dropUnneeded(tx, advertiserId, hashes)),
     },
 
     files: { ...bind([db], files), ...bind([db, privacyKey], { replaceParsedScreens }) },
 
     privacy: {
-      ...bind([db], { recordAudit: decisions.recordAudit }),
+      ...bind([db], { recordAudit }),
       ...bind([db, privacyKey], { loadKeyState }),
       findPerson: ofAccount(findPerson),
       loadExport: ofAccount(loadExport),
@@ -175,15 +183,15 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     erasures: {
       ...bind([db], erasures),
-      loadOpenErasures: ofAccount(erasures.loadOpenErasures),
-      begin: (request: erasures.ErasureRequest) => erasures.beginErasure(db, privacyKey, request, crashPoint),
+      loadOpenErasures: ofAccount(loadOpenErasures),
+      begin: (request: ErasureRequest) => beginErasure(db, privacyKey, request, crashPoint),
     },
 
     prefills: { ...bind([db], prefills), ...bind([db, privacyKey], { keepProfile, loadPrefillKeyState }) },
 
     extracts: {
       ...bind([db], extracts),
-      withSnapshot: <T>(work: (snapshot: extracts.Snapshot) => Promise<T>) => extracts.withSnapshot(db, work),
+      withSnapshot: <T>(work: (snapshot: Snapshot) => Promise<T>) => withSnapshot(db, work),
     },
 
     // In transactions, which turn jit off: without them `intake status` takes 2.5 s on a stock Postgres 15 instead of 0.6 s.

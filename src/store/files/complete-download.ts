@@ -61,7 +61,8 @@ async function write(tx: Transaction, downloads: readonly CompletedClaim[]): Pro
   const ended = won.map((download, at) => toEnd(download, infected, checks.get(at)));
   const pick = (wanted: Ended['follows']) => ended.filter(({ follows }) => follows === wanted);
   const replaced = pick('replace');
-  await replaceBytes(tx, advertiserId, replaced.map(({ claim }) => claim));
+  const replacedClaims = replaced.map(({ claim }) => claim);
+  await replaceBytes(tx, advertiserId, replacedClaims);
   const changed = await updateReady(tx, advertiserId, toIds(replaced));
   await noteUnconfirmed(tx, advertiserId, pick('note'));
   const written = [...pick('write'), ...replaced];

@@ -47,7 +47,9 @@ export async function loadGrantsSql(db: Queryable, prefix: string): Promise<stri
   const all = [worker, analyst, personal, web].join(', ');
   const named = ({ schema, name }: Relation) => `${schema}.${name}`;
   const some = (schema: Relation['schema'], kind: Relation['kind'], names?: readonly string[]) =>
-    relations.filter((one) => one.schema === schema && one.kind === kind && (names?.includes(one.name) ?? true)).map(named);
+    relations
+      .filter((one) => one.schema === schema && one.kind === kind && (names?.includes(one.name) ?? true))
+      .map(named);
   const lasting = some('intake', 'TABLE', lastingTables);
   const tables = some('intake', 'TABLE').filter((name) => name !== 'intake.migrations' && !lasting.includes(name));
 

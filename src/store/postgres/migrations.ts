@@ -230,7 +230,7 @@ async function apply(
     } catch (error) {
       if (!gaveWay.has(sqlState(error) ?? '')) throw error;
       await db.query('ROLLBACK');
-      const { last } = blockers;
+      const last = blockers.last as Blockers['last'];
       if (performance.now() > until) {
         const how = last === null ? '' : ` (SELECT pg_terminate_backend(${last.pid}))`;
         const next = `End that transaction${how}, then run \`intake migrate\`.`;

@@ -249,8 +249,10 @@ async function lapse(tx: Transaction): Promise<number> {
      WHERE p.advertiser_id = ended.advertiser_id AND p.prefill_id = ended.prefill_id
      RETURNING ended.advertiser_id, ended.resume_sha256`,
   );
-  const groups = Map.groupBy(rows, (row) => row.advertiser_id);
-  for (const [id, some] of groups) await dropUnneeded(tx, id, some.flatMap((row) => row.resume_sha256 ?? []));
+  for (const [advertiserId, some] of Map.groupBy(rows, (row) => row.advertiser_id)) {
+    const hashes = some.flatMap((row) => row.resume_sha256 ?? []);
+    await dropUnneeded(tx, advertiserId, hashes);
+  }
   return rows.length;
 }
 
