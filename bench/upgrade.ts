@@ -13,8 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { openEmbedded } from '../src/dev/embedded/embedded.ts';
 import { openSandbox } from '../src/dev/sandbox/http/server.ts';
-import { loadMigrations, type Migration } from '../src/store/postgres/migration-files.ts';
-import { migrate } from '../src/store/postgres/migrations.ts';
+import { loadMigrations, type Migration, migrate } from '../src/store/postgres/migrations.ts';
 import { fillAccount } from './support/filled-account.ts';
 
 const applications = Number(process.argv[2] ?? 100_000);

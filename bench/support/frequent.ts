@@ -6,7 +6,7 @@ import pg from 'pg';
 import { lastPosition, nearestPosition } from '../../src/domain/coverage/position.ts';
 import { diffPage } from '../../src/store/applications/diff-page.ts';
 import { claimDownloads, loadDueAdvertisers, loadFileFacts } from '../../src/store/files/download-queue.ts';
-import type { Queryable, Row } from '../../src/store/postgres/database.ts';
+import type { Queryable, Row, Transaction } from '../../src/store/postgres/database.ts';
 import { loadAdvertiserStatus, loadHistory } from '../../src/store/reports/status.ts';
 import {
   countListed,
@@ -30,8 +30,8 @@ const frequent: Record<string, (db: Queryable, advertiserId: bigint) => Promise<
       lease: { name: 'default', lane: 'live', owner: 'bench', epoch: 1n },
       sweep: { sweepId: 2n, purpose: 'live', axis: 'id', low: 1n, high: null, startedAt: new Date() },
     }),
-  'the end of a poll': (db, advertiserId) => confirmCursors(db, [advertiserId]),
-  'a cursor that rises': (db, advertiserId) => raiseCursor(db, advertiserId, lastPosition),
+  'the end of a poll': (db, advertiserId) => confirmCursors(db, [{ advertiserId, at: new Date() }]),
+  'a cursor that rises': (db, advertiserId) => raiseCursor(db as Transaction, advertiserId, lastPosition),
   'what is known before a recheck': (db, advertiserId) => countListed(db, advertiserId, { low: 1n, high: null }),
   'the ids that split a recheck': (db, advertiserId) => loadKnownIds(db, advertiserId, nearestPosition(5_000n)),
   'where the recheck of recent days begins': (db, advertiserId) => loadRecentFrom(db, advertiserId, 2),

@@ -21,9 +21,9 @@ stored > damaged: verify, or a delete that came too late, finds the object missi
 none > damaged: verify finds an object that no row names, or bytes without a row are to be dropped and something refers to them
   files/verify-blobs.ts adoptBlob, files/blobs.ts dropUnneeded
 none, deleting, writing, stored, damaged > infected: the source flags a file with these bytes; they are refused from here on, and deleted
-  files/mark-infected.ts markFlagged, files/mark-infected.ts markFetched
+  files/file-states.ts markFlagged, files/file-states.ts markFetched
 infected > writing: no flag is left on these bytes; they are fetched again
-  files/mark-infected.ts markFlagged
+  files/file-states.ts markFlagged
 none, writing, stored, damaged, deleting > deleting: nothing refers to the bytes any more: the person is erased, the prefill lapses, a
   download has lost its claim after its put, or they were last announced or linked a day ago
   files/blobs.ts dropUnneeded
@@ -40,9 +40,9 @@ deleting > none: the object is deleted, by the run that holds the token, or by a
  */
 export const downloadLife = `
 none > queued: a page shows a file, or one is reopened: its bytes were lost, a flag was lifted, Hash was contradicted, a person asks for it
-  applications/commit-page.ts commitPage, applications/update.ts applyChanges, files/ready.ts reopenAttachments
+  applications/commit-page.ts commitPage, applications/update.ts applyChanges, files/file-states.ts reopenAttachments
 claimed, announced, suspect > queued: a file is reopened that waits already, or whose claim has expired: its attempts begin anew
-  files/ready.ts reopenAttachments
+  files/file-states.ts reopenAttachments
 queued, suspect > claimed: it is due, and a run takes it; a suspect is taken alone
   files/download-queue.ts claimDownloads
 queued, suspect > announced: the same, where an earlier attempt had announced bytes: they may be in the store

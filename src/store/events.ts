@@ -1,8 +1,7 @@
 // The outbox of application events, for integrators. Within an advertiser, event ids rise in commit order: the last statement before
 // COMMIT assigns them under a lock per advertiser, so no event ever appears behind a reader's position.
 import type { EventType } from '../domain/webhook.ts';
-import { isAhead } from './postgres/clock.ts';
-import type { Queryable } from './postgres/database.ts';
+import { isAhead, type Queryable } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';
 
 export interface ApplicationEvent {
@@ -23,11 +22,7 @@ export function toEvents(type: EventType, rows: readonly ChangedRow[]): Applicat
 }
 
 /** Appends events. Must be the last statement of its transaction, because it takes the lock that orders events. */
-export async function appendEvents(
-  tx: Queryable,
-  advertiserId: bigint,
-  events: readonly ApplicationEvent[],
-): Promise<void> {
+export async function appendEvents(tx: Queryable, advertiserId: bigint, events: readonly ApplicationEvent[]) {
   if (events.length === 0) return;
   await tx.query(
     `WITH ordered AS MATERIALIZED (

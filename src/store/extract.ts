@@ -1,19 +1,12 @@
 // What an extract reads: one snapshot of the views of intake_analytics, row by row. Also the record of the places that were written to.
-import {
-  type Fingerprint,
-  parseAnswer,
-  type Range,
-  renderFingerprintSql,
-  type Step,
-} from '../domain/extract/fingerprints.ts';
+import type { Fingerprint, Range, Step } from '../domain/extract/fingerprints.ts';
+import { parseAnswer, renderFingerprintSql } from '../domain/extract/fingerprints.ts';
 import type { Changed, ColumnType, ExtractColumn, ExtractedAdvertiser } from '../domain/extract/manifest.ts';
 import { columnsOf, type Database, type Queryable, type Row, type Transaction } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';
 
-export interface SnapshotAdvertiser extends ExtractedAdvertiser {
-  /** The last event in the snapshot; 0 where there is none. */
-  readonly event_position: string;
-}
+/** `event_position`: the last event in the snapshot; 0 where there is none. */
+export type SnapshotAdvertiser = ExtractedAdvertiser & { readonly event_position: string };
 
 /** The rows of one view and advertiser: of a month, of these buckets (null: all of them), or all rows. */
 export type RowChoice =
@@ -39,10 +32,7 @@ export interface SinceEvent {
   readonly ranges: readonly { readonly month: string; readonly low: bigint; readonly high: bigint }[];
 }
 
-/**
- * A batch becomes a row group. Small enough for memory; ten thousand rows took 30 MB more and made files 4 % smaller (measured). Applicants
- * and boards write texts of megabytes, and 2,000 of them at once are gigabytes.
- */
+/** A batch becomes a row group. Ten thousand rows took 30 MB more for 4 % smaller files (measured), and a text may have megabytes. */
 const batchSize = { rows: 2_000, bytes: 4 * 1024 * 1024 };
 
 const monthOf = (at: string) => `coalesce(to_char(${at} AT TIME ZONE 'UTC', 'YYYY-MM'), 'none')`;
@@ -55,13 +45,13 @@ const bucketOf = (id: string) => `lpad((get_byte(decode(md5(${id}::text), 'hex')
 export async function withSnapshot<T>(db: Database, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
   return await db.transaction(async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    await tx.query(
-      `SELECT set_config('idle_in_transaction_session_timeout', '30min', true), set_config('max_parallel_workers_per_gather', '0', true)`,
+    const [{ at } = { at: new Date() }] = await tx.query<{ at: Date }>(
+      `SELECT clock_timestamp() AS at, set_config('idle_in_transaction_session_timeout', '30min', true),
+         set_config('max_parallel_workers_per_gather', '0', true)`,
     );
-    const [time] = await tx.query<{ at: Date }>(`SELECT clock_timestamp() AS at`);
     const columns = await loadColumns(tx);
     return await work({
-      at: time?.at ?? new Date(),
+      at,
       advertisers: await loadAdvertisers(tx),
       columns,
       loadMonths: (advertiserId) => loadMonths(tx, advertiserId),
@@ -118,9 +108,8 @@ async function loadMonths(tx: Queryable, advertiserId: bigint): Promise<string[]
 }
 
 /**
- * The partitions of the applications with an event after this one. An application that waits for its files changes without events until
- * it is ready, so it counts as changed. Null if the events after this one may have been pruned, or if this one is later than the snapshot
- * before: a restored database gives numbers again.
+ * The partitions that have changed since this event. An application that waits for its files changes without events, so it counts. Null if
+ * events may have been pruned since, or if the event is later than the snapshot before: a restored database gives numbers again.
  */
 async function loadChanged(tx: Queryable, advertiserId: bigint, since: SinceEvent): Promise<Changed | null> {
   const [known] = await tx.query(
@@ -145,6 +134,8 @@ async function loadChanged(tx: Queryable, advertiserId: bigint, since: SinceEven
   return { month: months.map(({ month }) => month), bucket: buckets.map(({ bucket }) => bucket) };
 }
 
+const toMicroseconds = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint`;
+
 /** How a column is read whose value Parquet holds in another form than the driver returns: microseconds, days, doubles. */
 const readers: Partial<Record<ColumnType, (column: string) => string>> = {
   double: (column) => `${column}::float8`,
@@ -153,10 +144,6 @@ const readers: Partial<Record<ColumnType, (column: string) => string>> = {
   timestamptz: toMicroseconds,
   text: (column) => `${column}::text`,
 };
-
-function toMicroseconds(column: string): string {
-  return `(extract(epoch FROM ${column}) * 1000000)::bigint`;
-}
 
 /** Enough columns to give the rows of every large view one order. */
 const orderedBy = 5;
@@ -214,12 +201,7 @@ export async function loadFingerprints(db: Database, step: Step, asked: readonly
 }
 
 /** Records a place before anything is written there, so that an erasure finds it even if the extract is killed. */
-export async function recordExtract(
-  db: Queryable,
-  location: string,
-  withPeople: boolean,
-  snapshotId: string,
-): Promise<void> {
+export async function recordExtract(db: Queryable, location: string, withPeople: boolean, snapshotId: string) {
   await db.query(
     `INSERT INTO intake.extracts AS x (location, with_people, snapshot_id) VALUES ($1, $2, $3)
      ON CONFLICT (location) DO UPDATE SET with_people = x.with_people OR excluded.with_people, snapshot_id = excluded.snapshot_id`,

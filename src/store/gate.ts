@@ -1,13 +1,61 @@
-// The gate and its tombstones, keyed hashes of erased data that must not return. A writer asks the gate inside its transaction. The lane
-// lock keeps an erasure and a page's commit from running at the same time.
+// The gate and its tombstones, keyed hashes of erased data that must not return. A writer asks it inside its transaction; the lane lock keeps
+// an erasure and a page's commit apart. Also the person key, a keyed hash that stands for a person where names are not allowed.
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Application } from '../domain/application.ts';
 import { toSoughtText } from '../domain/erasure.ts';
-import { findAddresses, listTexts, mostNamed, parseAddress, readMembers, toAccountId } from '../domain/person.ts';
-import { type Account, isOwnKey, type Keyed, toPersonKey } from './person-key.ts';
-import { isAhead } from './postgres/clock.ts';
-import { columnsOf, type Queryable } from './postgres/database.ts';
+import {
+  findAddresses,
+  listTexts,
+  mostNamed,
+  parseAddress,
+  readMembers,
+  toAccountId,
+  toBareAddress,
+} from '../domain/person.ts';
+import { columnsOf, isAhead, type Queryable } from './postgres/database.ts';
 import type { Columns } from './schema/rows.ts';
+
+/** An advertiser's rows, and the key of its person keys and tombstones. */
+export interface Account {
+  readonly db: Queryable;
+  readonly privacyKey: KeyObject;
+  readonly advertiserId: bigint;
+}
+
+export type Keyed = Omit<Account, 'db'>;
+
+type Named = Pick<Application, 'jobSeekerId' | 'email'>;
+
+/** By the account, or else by the address; null without both. A Buffer as key takes ten times as long as a KeyObject. */
+export function toPersonKey(of: Keyed, { jobSeekerId, email }: Named) {
+  // Placeholder ids name no account; otherwise all applications with one would be the same person.
+  return toKey(of, toAccountId(jobSeekerId) ?? parseAddress(email ?? ''));
+}
+
+/** Earlier versions made keys of placeholders, too. A row of which an answer has taken account and address keeps its person's key. */
+export function isOwnKey(of: Keyed, row: Named & { readonly personKey: string | null }): boolean {
+  const before = row.jobSeekerId?.trim() ? row.jobSeekerId : row.email?.trim().toLowerCase();
+  return [toPersonKey(of, row), toKey(of, before)].includes(row.personKey);
+}
+
+function toKey({ privacyKey, advertiserId }: Keyed, person: string | null | undefined): string | null {
+  if (!person) return null;
+  return createHmac('sha256', privacyKey).update(`${advertiserId}:${person}`).digest('hex').slice(0, 32);
+}
+
+/** One key for each address and each account id of a profile. */
+export function toPersonKeys(of: Keyed, { emails, accountIds }: Record<'emails' | 'accountIds', readonly string[]>) {
+  const keys = [
+    ...emails.map((email) => toAddressKey(of, email)),
+    ...accountIds.map((jobSeekerId) => toPersonKey(of, { jobSeekerId, email: null })),
+  ];
+  return [...new Set(keys.filter((one) => one !== null))];
+}
+
+/** The key of a person who is known by an address alone, such as a prefill's candidate. */
+export function toAddressKey(of: Keyed, email: string | null): string | null {
+  return toKey(of, email && toBareAddress(email).toLowerCase());
+}
 
 /** What a tombstone stands for; `account` and `address`: by its id, that an application had one, which has a tombstone too. */
 export type Remembered = 'application' | 'quarantine' | 'request' | 'account' | 'address';
@@ -87,11 +135,10 @@ function toRequests({ accounts, addresses }: Names): string[] {
 }
 
 /**
- * The gate: may these people be stored? Not an application whose id was erased, nor an erased element; nor anybody whose account or
- * address was erased with `--and-future`; nor, where there is no application id, anybody whose account or address was erased, or a text
- * that names too many people to ask for all; nor anybody with the id of an erased application, where neither an account nor an address
- * shows that it was somebody else's. Every writer asks inside its transaction. A page above all erased ids, such as new arrivals,
- * costs one index lookup and no hash.
+ * The gate: may these people be stored? Not an application whose id was erased, nor an erased element; nor anybody whose account or address
+ * was erased with `--and-future`; nor, where there is no application id, anybody whose account or address was erased, or a text that names
+ * too many people to ask for all; nor anybody with the id of an erased application, where neither an account nor an address shows that it
+ * was somebody else's. A page above all erased ids, such as new arrivals, costs one index lookup and no hash.
  */
 export async function mayStore(account: Account, people: readonly Person[]): Promise<boolean[]> {
   if (people.length === 0) return [];

@@ -1,5 +1,4 @@
-// Postgres expressions and patterns that find whole addresses and account ids in columns and in JSON: jo@example.com is found neither in
-// banjo@example.com nor in jo@example.com.au.
+// Expressions that find whole addresses and account ids in columns and in JSON: jo@example.com is not in banjo@example.com.au.
 import { joining, mostSearched, nobody, toBareAddress } from '../domain/person.ts';
 
 /** Unicode's Default_Ignorable_Code_Point, which Postgres knows by no name. */

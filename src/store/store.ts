@@ -1,22 +1,19 @@
 // The store's public interface: one object per capability, its functions bound to one database. sync/ calls the store only through this
 // type, and each function there takes only the capabilities that it uses. Everything else that sync/ imports from store/ is a type.
 import { createSecretKey } from 'node:crypto';
-import type { Application } from '../domain/application.ts';
 import type { PassCrashPoint } from '../domain/crash-point.ts';
-import type { Sought } from '../domain/erasure.ts';
 import * as advertisers from './accounts/advertisers.ts';
-import { ensureAdvertiser, findAdvertisers, loadRetryAfter, lookUpAdvertiser } from './accounts/advertisers.ts';
+import {
+  ensureAdvertiser,
+  findAdvertisers,
+  loadRetryAfter,
+  lookUpAdvertiser,
+  takeSlot,
+} from './accounts/advertisers.ts';
 import * as leases from './accounts/leases.ts';
 import * as webhooks from './accounts/webhooks.ts';
-import { commitPage, type PageProgress } from './applications/commit-page.ts';
-import {
-  diffPage,
-  findErasedOthers,
-  loadApplicants,
-  loadSurroundings,
-  type PageDiff,
-  type ReadPage,
-} from './applications/diff-page.ts';
+import { commitPage, createStatistics, type PageProgress } from './applications/commit-page.ts';
+import * as applications from './applications/diff-page.ts';
 import * as quarantine from './applications/quarantine.ts';
 import { loadVolatile } from './applications/volatile.ts';
 import { pruneEvents } from './events.ts';
@@ -26,18 +23,17 @@ import * as deletions from './files/blobs.ts';
 import { announceBlobs, type BlobAnnouncement, dropUnneeded, loadForgotten } from './files/blobs.ts';
 import * as completion from './files/complete-download.ts';
 import * as downloads from './files/download-queue.ts';
-import { markFetched } from './files/mark-infected.ts';
+import { markFetched } from './files/file-states.ts';
 import * as blobStore from './files/store-owner.ts';
 import * as files from './files/stored-files.ts';
 import { type RetryChoice, replaceParsedScreens, retryDownloads } from './files/stored-files.ts';
 import * as verifyBlobs from './files/verify-blobs.ts';
 import { markDamaged } from './files/verify-blobs.ts';
-import { loadKeyState } from './gate.ts';
-import { createStatistics } from './postgres/analyze.ts';
+import { type Account, loadKeyState } from './gate.ts';
 import { coalesce } from './postgres/coalesce.ts';
 import type { DatabaseUrl } from './postgres/connection.ts';
 import { type DatabaseOptions, openDatabase, retryOnConflict } from './postgres/database.ts';
-import { type ListenerOptions, openQueueListener } from './postgres/listen.ts';
+import { type Listeners, openQueueListener } from './postgres/listen.ts';
 import * as schema from './postgres/migrations.ts';
 import { ensureSchema, type SchemaRequest } from './postgres/migrations.ts';
 import * as processes from './postgres/processes.ts';
@@ -49,32 +45,13 @@ import * as erasures from './privacy/erasure-jobs.ts';
 import { beginErasure, type ErasureRequest, loadOpenErasures } from './privacy/erasure-jobs.ts';
 import { loadExport } from './privacy/export.ts';
 import { findPerson } from './privacy/find-and-erase.ts';
-import { takeSlot } from './rate-limit.ts';
-import { countStaleDays, markAllDays, repairTallies } from './reports/counts.ts';
-import { loadAdvertiserStatus, loadHistory } from './reports/status.ts';
-import {
-  countListed,
-  dropUnfinished,
-  findHidden,
-  loadAuditPlace,
-  loadKnownIds,
-  loadOpenRanges,
-  loadRecentFrom,
-  loadSyncStates,
-  loadUnfinished,
-} from './sweeps/continue-sweep.ts';
+import * as counts from './reports/counts.ts';
+import * as reports from './reports/status.ts';
+import * as states from './sweeps/continue-sweep.ts';
+import { loadSyncStates } from './sweeps/continue-sweep.ts';
 import * as evidence from './sweeps/evidence.ts';
-import { loadVerdict, type StoredProofs, withProofs } from './sweeps/evidence.ts';
-import {
-  confirmCursors,
-  endCertificates,
-  noteStop,
-  pruneSweeps,
-  resolveUnreadable,
-  saveUnreadable,
-  type Ticket,
-  takeTickets,
-} from './sweeps/sweeps.ts';
+import * as sweeps from './sweeps/sweeps.ts';
+import { confirmCursors, type Ticket, takeTickets } from './sweeps/sweeps.ts';
 
 export interface StoreOptions extends DatabaseOptions {
   /** Derives person keys and tombstones. Must stay the same for as long as the data is kept. */
@@ -87,31 +64,30 @@ export interface StoreOptions extends DatabaseOptions {
 /** Limits how often `bringForward` runs, because it scans the whole queue. */
 const bringForwardEveryMs = 300_000;
 
-/** The most downloads in one transaction. More would hold locks too long for the flushes that they save. */
-const mostTogether = 64;
-
 /** Opens the database. Nothing connects until the first use. */
 export function openStore({ crashPoint, ...options }: StoreOptions) {
   const { directUrl = options.url } = options;
   const db = openDatabase(options);
   const privacyKey = createSecretKey(options.privacyKey);
-  const keyed = { db, privacyKey };
   // Leases have a connection of their own, so that they are renewed in time while the pool is busy writing.
   const leaseDb = openDatabase({ ...options, role: `${options.role} lease`, connections: 1 });
-  // Downloads of one advertiser that finish together are committed together: its events are serialised anyway.
-  const perAdvertiser = {
-    toGroup: ({ claim }: { readonly claim: downloads.Claim }) => claim.advertiserId,
-    most: mostTogether,
-  };
+  const ofAccount =
+    <Given extends unknown[], Result>(work: (account: Account, ...given: Given) => Result) =>
+    (advertiserId: bigint, ...given: Given) =>
+      work({ db, privacyKey, advertiserId }, ...given);
+  // Downloads of one advertiser that finish together are committed together: its events are serialised anyway. More in one transaction
+  // would hold locks too long for the flushes that they save.
+  const toAdvertiser = ({ claim }: { readonly claim: downloads.Claim }) => claim.advertiserId;
   const complete = coalesce(
     (claims: readonly completion.CompletedClaim[]) => completion.completeDownloads(db, claims),
-    perAdvertiser,
+    toAdvertiser,
+    64,
   );
-  const announce = coalesce((announced: readonly BlobAnnouncement[]) => announceBlobs(db, announced), perAdvertiser);
-  const statistics = createStatistics(db);
+  const announce = coalesce((announced: readonly BlobAnnouncement[]) => announceBlobs(db, announced), toAdvertiser, 64);
+  const countAdded = createStatistics(db);
   let broughtForwardAt = Number.NEGATIVE_INFINITY;
   const findAdvertiser = coalesce((names: readonly string[]) => findAdvertisers(db, names));
-  const loadAround = coalesce((pages: readonly ReadPage[]) => loadSurroundings(db, pages));
+  const loadAround = coalesce((pages: readonly applications.ReadPage[]) => applications.loadSurroundings(db, pages));
   return {
     schema: {
       ...bind([db], schema),
@@ -136,36 +112,28 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     rateLimits: bind([leaseDb], { takeSlot }),
 
     sweeps: {
-      ...bind([db], { noteStop, pruneSweeps, loadUnfinished, dropUnfinished }),
+      ...bind([db], { ...sweeps, ...states }),
       begin: coalesce<void, Ticket>((calls) => takeTickets(db, calls.length, 'sweep_seq')),
       takeTicket: coalesce<void, Ticket>((calls) => takeTickets(db, calls.length)),
       loadSyncState: coalesce((asked: Parameters<typeof loadSyncStates>[1]) => loadSyncStates(db, asked)),
-    },
-
-    coverage: {
-      ...bind([db], { loadOpenRanges, loadAuditPlace, findHidden, endCertificates, saveUnreadable, resolveUnreadable }),
-      confirmCursor: coalesce((ids: readonly bigint[]) => confirmCursors(db, ids)),
+      confirmCursor: coalesce((read: Parameters<typeof confirmCursors>[1]) => confirmCursors(db, read)),
     },
 
     decisions: bind([db], decisions),
 
     evidence: {
       ...bind([db], evidence),
-      withProofs: <T>(advertiserId: bigint, work: (proofs: StoredProofs) => Promise<T>) =>
-        withProofs(db, advertiserId, work),
+      withProofs: <T>(advertiserId: bigint, work: (proofs: evidence.StoredProofs) => Promise<T>) =>
+        evidence.withProofs(db, advertiserId, work),
     },
 
     applications: {
-      ...bind([db], { countListed, loadKnownIds, loadRecentFrom }),
-      diffPage: (page: ReadPage) => diffPage(db, privacyKey, page, loadAround),
-      loadApplicants: (advertiserId: bigint, applications: readonly Application[]) =>
-        loadApplicants({ ...keyed, advertiserId }, applications),
-      findErasedOthers: (advertiserId: bigint, applications: readonly Application[]) =>
-        findErasedOthers({ ...keyed, advertiserId }, applications),
-      async commitPage(page: ReadPage, diff: PageDiff, progress: PageProgress | null) {
-        await statistics.ensure();
+      diffPage: (page: applications.ReadPage) => applications.diffPage(db, privacyKey, page, loadAround),
+      loadApplicants: ofAccount(applications.loadApplicants),
+      findErasedOthers: ofAccount(applications.findErasedOthers),
+      async commitPage(page: applications.ReadPage, diff: applications.PageDiff, progress: PageProgress | null) {
         const summary = await commitPage(db, privacyKey, page, diff, progress, crashPoint);
-        if (summary !== 'outdated') statistics.note(summary.added);
+        if (summary !== 'outdated') await countAdded(summary.added);
         return summary;
       },
     },
@@ -201,7 +169,7 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     deletions: {
       ...bind([db], deletions),
       drop: (advertiserId: bigint, hashes: readonly string[]) =>
-        retryOnConflict(() => db.transaction((tx) => dropUnneeded(tx, advertiserId, hashes))),
+        db.repeatTransaction((tx) => dropUnneeded(tx, advertiserId, hashes)),
     },
 
     files: { ...bind([db], files), ...bind([db, privacyKey], { replaceParsedScreens }) },
@@ -209,20 +177,17 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
     privacy: {
       ...bind([db], { recordAudit }),
       ...bind([db, privacyKey], { loadKeyState }),
-      findPerson: (advertiserId: bigint, sought: Sought) => findPerson({ ...keyed, advertiserId }, sought),
-      loadExport: (advertiserId: bigint, id: bigint) => loadExport({ ...keyed, advertiserId }, id),
+      findPerson: ofAccount(findPerson),
+      loadExport: ofAccount(loadExport),
     },
 
     erasures: {
       ...bind([db], erasures),
-      loadOpenErasures: (advertiserId: bigint, sought?: Sought) => loadOpenErasures({ ...keyed, advertiserId }, sought),
+      loadOpenErasures: ofAccount(loadOpenErasures),
       begin: (request: ErasureRequest) => beginErasure(db, privacyKey, request, crashPoint),
     },
 
-    prefills: {
-      ...bind([db], prefills),
-      ...bind([db, privacyKey], { keepProfile, loadPrefillKeyState }),
-    },
+    prefills: { ...bind([db], prefills), ...bind([db, privacyKey], { keepProfile, loadPrefillKeyState }) },
 
     extracts: {
       ...bind([db], extracts),
@@ -231,14 +196,14 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
 
     // In transactions, which turn jit off: without them `intake status` takes 2.5 s on a stock Postgres 15 instead of 0.6 s.
     reports: {
-      loadStatus: () => db.transaction((tx) => loadAdvertiserStatus(tx)),
-      loadVerdict: (advertiserId: bigint | null) => db.transaction((tx) => loadVerdict(tx, advertiserId)),
-      loadHistory: (now: Date) => db.transaction((tx) => loadHistory(tx, now)),
-      ...bind([db], { repairTallies, markAllDays, countStaleDays }),
+      loadStatus: () => db.transaction(reports.loadAdvertiserStatus),
+      loadVerdict: (advertiserId: bigint | null) => db.transaction((tx) => evidence.loadVerdict(tx, advertiserId)),
+      loadHistory: (now: Date) => db.transaction((tx) => reports.loadHistory(tx, now)),
+      ...bind([db], counts),
     },
 
     /** Wakes a worker when downloads are queued or events are committed. */
-    listen: (on: Pick<ListenerOptions, 'onQueued' | 'onEvents'>) => openQueueListener({ url: directUrl, ...on }),
+    listen: (on: Listeners) => openQueueListener(directUrl, on),
 
     async [Symbol.asyncDispose]() {
       await Promise.all([db[Symbol.asyncDispose](), leaseDb[Symbol.asyncDispose]()]);
@@ -257,10 +222,7 @@ type Bound<Given extends unknown[], Functions> = {
     : never;
 };
 
-function bind<Given extends [unknown, ...unknown[]], Functions extends object>(
-  given: Given,
-  functions: Functions,
-): Bound<Given, Functions> {
+function bind<Given extends [unknown, ...unknown[]], Functions extends object>(given: Given, functions: Functions) {
   const bound = Object.entries(functions).map(([name, work]) => [name, (...rest: never[]) => work(...given, ...rest)]);
   return Object.fromEntries(bound) as Bound<Given, Functions>;
 }

@@ -94,18 +94,19 @@ export async function finishPrefill(deps: PrefillDeps, callback: Callback): Prom
   const isAuthorized = typeof answer === 'object';
   const found = await deps.store.prefills.takeState({ advertiserId, ...hashes, isAuthorized });
   if (found === null) return null;
-  const { key, condition, request } = found;
+  const { prefillId, condition, returnUrl } = found;
+  const key = { advertiserId, prefillId };
   const end = async (error: PrefillError, reason: string, trouble: unknown = null) => {
     await deps.store.prefills.endPrefill(key, error, reason);
     deps.onEnd({ ...key, outcome: error, reason, trouble });
-    return toReturnUrl(request.returnUrl, { error });
+    return toReturnUrl(returnUrl, { error });
   };
-  if (condition === 'used') return toReturnUrl(request.returnUrl, { error: 'expired' });
+  if (condition === 'used') return toReturnUrl(returnUrl, { error: 'expired' });
   if (condition === 'expired') return await end('expired', 'came back too late');
   if (answer === 'denied') return await end('denied', 'the candidate declined');
   if (answer === 'failed') return await end('failed', 'the source refused to authorize');
   try {
-    return toReturnUrl(request.returnUrl, { handle: await keep(deps, found, answer.code, callback.signal) });
+    return toReturnUrl(returnUrl, { handle: await keep(deps, found, answer.code, callback.signal) });
   } catch (trouble) {
     if (trouble instanceof CodeSpent) return await end('expired', 'the code was not accepted', trouble);
     return await end('failed', trouble instanceof Trouble ? trouble.kind : 'unexpected', trouble);
@@ -113,10 +114,12 @@ export async function finishPrefill(deps: PrefillDeps, callback: Callback): Prom
 }
 
 /** Uses the code to fetch the profile and the resume, and stores both. Without a resume the profile is stored all the same. */
-async function keep(deps: PrefillDeps, { key, request }: FoundState, code: string, signal: AbortSignal) {
+async function keep(deps: PrefillDeps, request: FoundState, code: string, signal: AbortSignal) {
   using _slot = await deps.slots.take(signal);
   const { store } = deps;
-  const account = await findAccount(deps, key.advertiserId);
+  const { advertiserId, prefillId } = request;
+  const key = { advertiserId, prefillId };
+  const account = await findAccount(deps, advertiserId);
   if (account === null) throw new Trouble('local', 'The advertiser of this prefill is no longer configured.');
   const session = await account.source.openSession(code, signal);
   const profile = await session.loadProfile(request, signal);
@@ -125,7 +128,7 @@ async function keep(deps: PrefillDeps, { key, request }: FoundState, code: strin
   if ('body' in resume) stack.use(resume);
   const isKept = await store.prefills.keepProfile({ ...key, profile, resume, ttlMs: deps.ttlMs });
   if (!isKept) throw new Trouble('missing', 'The prefill ended, or its person was erased, during the fetch.');
-  const handle = toTicket(key.advertiserId, createSecret());
+  const handle = toTicket(advertiserId, createSecret());
   const notPut = 'body' in resume ? await putResume(deps, key, resume, signal).catch((error: unknown) => error) : null;
   const failed = notPut === null || notPut === infectedResume ? notPut : 'the blob store did not accept it';
   const reason = await store.prefills.offerPrefill(key, toHash(handle), failed);

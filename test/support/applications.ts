@@ -132,8 +132,8 @@ export async function commitPageOf(
   page: TestPage,
   onDiff?: (diff: PageDiff) => void,
 ): Promise<PageSummary> {
-  const coverage = { findHidden: async () => [], endCertificates: async () => {} };
-  return await commitAnswer({ store: { ...store, coverage }, source: { toElement } }, page, null, async (diff) => {
+  const sweeps = { findHidden: async () => [], endCertificates: async () => {} };
+  return await commitAnswer({ store: { ...store, sweeps }, source: { toElement } }, page, null, async (diff) => {
     onDiff?.(diff);
     return page.isQuiet && needsNoCommit(diff) ? null : page.progress;
   });

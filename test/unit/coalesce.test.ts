@@ -17,7 +17,7 @@ function createHeldWork() {
       await new Promise<void>((resolve) => holds.push(resolve));
       return texts.map((text) => `${text} done`);
     },
-    { toGroup: (text) => text[0], most: 64 },
+    (text) => text[0],
   );
   return { batches, call, release: () => holds.splice(0).forEach((resolve) => void resolve()) };
 }

@@ -1,7 +1,7 @@
 // `intake migrate`: brings the schema up to date, at any time and from several places at once. `intake grants`: the SQL that gives every role
 // the least privileges it needs.
 import type { Trouble } from '../../domain/trouble.ts';
-import type { Migration } from '../../store/postgres/migration-files.ts';
+import type { Migration } from '../../store/postgres/migrations.ts';
 import { command, flag, preset } from '../command.ts';
 import { exitCodes, Misuse } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';

@@ -98,7 +98,7 @@ async function showEstimates(
     const { advertiserId } = await store.advertisers.lookUp(account.name, account.advertiserId);
     for (const range of await toRanges({ store }, advertiserId, chosen)) {
       const isById = range.axis === 'id' && advertiserId !== null;
-      const held = isById ? await store.applications.countListed(advertiserId, range) : 0;
+      const held = isById ? await store.sweeps.countListed(advertiserId, range) : 0;
       const asked = { range, held, requestsPerSecond, parallel, now: Date.now(), signal };
       const plan = { axis: range.axis, from: range.low, to: range.high };
       estimates.push({ name: account.name, plan, estimate: await estimate(source, asked) });

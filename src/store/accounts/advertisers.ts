@@ -1,14 +1,9 @@
-// Advertisers: the accounts that are swept, by their configured name. The first answer shows an account's id, which is then pinned. A
-// halted advertiser is not swept until the cause is resolved.
+// The accounts that are swept, by their configured name. The first answer shows an account's id, which is then pinned.
 import { type Delay, Trouble, type Wait } from '../../domain/trouble.ts';
-import { isAhead, isBefore } from '../postgres/clock.ts';
-import { type Queryable, sqlState } from '../postgres/database.ts';
+import { isAhead, isBefore, type Queryable, sqlState } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 
-/**
- * `refused`: the source rejects the credential; the halt ends by itself once it accepts it. `mismatch`: the source returned another
- * advertiser's data; an operator must resolve it.
- */
+/** `refused`: the source rejects the credential, and ends the halt by accepting it. `mismatch`: another's data; an operator resolves it. */
 export type HaltKind = 'refused' | 'mismatch';
 
 /** An account, as far as it is known. The first answer that names its id sets it here as well (answers.ts). */
@@ -19,25 +14,19 @@ export interface KnownAdvertiser {
   agentId: string | null;
 }
 
+type Find = (name: string) => Promise<KnownAdvertiser | null>;
+
 /** The advertiser's row, inserted at its first use. `configuredId` is pinned at once, or compared with the pinned id. */
-export async function ensureAdvertiser(
-  db: Queryable,
-  name: string,
-  configuredId: bigint | null,
-  find: (name: string) => Promise<KnownAdvertiser | null>,
-): Promise<KnownAdvertiser> {
-  const advertiser = (await find(name)) ?? (await pinAdvertiser(db, name, configuredId));
+export async function ensureAdvertiser(db: Queryable, name: string, configuredId: bigint | null, find: Find) {
+  const found = await find(name);
+  const isKnown = found !== null && (found.advertiserId !== null || configuredId === null);
+  const advertiser = isKnown ? found : await pinAdvertiser(db, name, configuredId);
   requireConfigured(advertiser, configuredId);
-  if (configuredId === null || advertiser.advertiserId === configuredId) return advertiser;
-  return await pinAdvertiser(db, name, configuredId);
+  return advertiser;
 }
 
 /** Like `ensureAdvertiser`, but writes nothing. */
-export async function lookUpAdvertiser(
-  name: string,
-  configuredId: bigint | null,
-  find: (name: string) => Promise<KnownAdvertiser | null>,
-): Promise<KnownAdvertiser> {
+export async function lookUpAdvertiser(name: string, configuredId: bigint | null, find: Find) {
   const advertiser = (await find(name)) ?? { name, advertiserId: null, halt: null, agentId: null };
   requireConfigured(advertiser, configuredId);
   return { ...advertiser, advertiserId: advertiser.advertiserId ?? configuredId };
@@ -53,11 +42,7 @@ function requireConfigured({ name, advertiserId }: KnownAdvertiser, configuredId
 }
 
 /** The account's row, inserted at its first use. Pins the id, which the settings or the first answer name. A pinned id never changes. */
-export async function pinAdvertiser(
-  db: Queryable,
-  name: string,
-  advertiserId: bigint | null,
-): Promise<KnownAdvertiser> {
+export async function pinAdvertiser(db: Queryable, name: string, advertiserId: bigint | null) {
   const writing = db.query<KnownAdvertiser>(
     `INSERT INTO intake.advertisers AS v (name, advertiser_id) VALUES ($1, $2)
      ON CONFLICT (name) DO UPDATE SET advertiser_id = coalesce(v.advertiser_id, excluded.advertiser_id)
@@ -97,10 +82,8 @@ export async function unhaltAdvertiser(db: Queryable, name: string, kind?: HaltK
 
 /** Stores the source's AgentID, whose meaning is undocumented. */
 export async function noteAgent(db: Queryable, name: string, agentId: string | null): Promise<void> {
-  await db.query(`UPDATE intake.advertisers SET agent_id = $2 WHERE name = $1 AND agent_id IS DISTINCT FROM $2`, [
-    name,
-    agentId,
-  ]);
+  const sql = `UPDATE intake.advertisers SET agent_id = $2 WHERE name = $1 AND agent_id IS DISTINCT FROM $2`;
+  await db.query(sql, [name, agentId]);
 }
 
 /** True while a Retry-After is in force. */
@@ -126,12 +109,28 @@ export async function loadRetryAfter(db: Queryable, names: readonly string[]): P
   return names.map((name) => left.get(name) ?? 0);
 }
 
+/**
+ * One request budget per source, shared by all workers: takes its next slot, and returns in how many milliseconds it begins. A row further
+ * ahead than `mostAheadMs` is from before the clock was set back. The commit does not wait for the disk: a crash loses a slot of a second.
+ */
+export async function takeSlot(db: Queryable, source: string, slotMs: number, mostAheadMs: number): Promise<number> {
+  const [slot] = await db.query<{ waitMs: number }>(
+    `INSERT INTO intake.rate_limits AS p (source, next_at)
+     SELECT $1, clock_timestamp() + $2::float8 * interval '1 millisecond' FROM set_config('synchronous_commit', 'off', true)
+     ON CONFLICT (source) DO UPDATE
+       SET next_at = $2::float8 * interval '1 millisecond' + CASE
+         WHEN p.next_at BETWEEN clock_timestamp() AND clock_timestamp() + $3::float8 * interval '1 millisecond' THEN p.next_at
+         ELSE clock_timestamp() END
+     RETURNING extract(epoch FROM p.next_at - clock_timestamp())::float8 * 1000 - $2::float8 AS "waitMs"`,
+    [source, slotMs, mostAheadMs],
+  );
+  return (slot as { waitMs: number }).waitMs;
+}
+
 /** Records the base URL at which the account's list has answered. */
 export async function noteAnswered(db: Queryable, name: string, url: string): Promise<void> {
-  await db.query(
-    `UPDATE intake.advertisers SET answered_url = $2 WHERE name = $1 AND answered_url IS DISTINCT FROM $2`,
-    [name, url],
-  );
+  const sql = `UPDATE intake.advertisers SET answered_url = $2 WHERE name = $1 AND answered_url IS DISTINCT FROM $2`;
+  await db.query(sql, [name, url]);
 }
 
 export async function hasAnswered(db: Queryable, name: string, url: string): Promise<boolean> {

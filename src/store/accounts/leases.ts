@@ -1,10 +1,8 @@
-// Leases: which worker sweeps an advertiser, per lane. A lease expires by the database's clock; every claim raises its epoch, also a new
-// claim of the same owner. The lease alone does not protect rows: a paused worker resumes and still believes that it holds the lease. The
-// `fence` in the transaction that commits a page protects them; the other writes of a read have none, as they only take claims back
-// (endCertificates, saveUnreadable) or note how it ended (confirmCursors, resolveUnreadable, noteStop).
+// Which worker sweeps a lane of an advertiser. A lease expires by the database's clock, and every claim raises its epoch. A paused worker
+// still believes in its lease: the `fence` in the transaction that commits a page protects the rows. Other writes of a read have none: they
+// only take claims back (endCertificates, saveUnreadable) or note how it ended (confirmCursors, resolveUnreadable, noteStop).
 import { LeaseLost } from '../../domain/trouble.ts';
-import { isAhead, longestLease } from '../postgres/clock.ts';
-import { columnsOf, type Lock, type Queryable, type Transaction } from '../postgres/database.ts';
+import { columnsOf, isAhead, longestLease, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 export type Lane = 'live' | 'backfill';
@@ -30,10 +28,7 @@ export interface LeaseClaim extends Omit<Lease, 'epoch'> {
   readonly skipIfDoneWithinMs?: number;
 }
 
-/**
- * Claims each lane that is free, whose lease has expired, or whose owner is the caller; null where another owner holds it. A row that a
- * fenced transaction locks is skipped: one paused process must not block the claims on other lanes.
- */
+/** Claims free lanes; null where another owner holds one. A row that a fenced transaction locks is skipped, to block no other lane. */
 export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]): Promise<(Lease | null)[]> {
   const rows = await db.query<Columns<'leases', 'name' | 'lane' | 'owner' | 'epoch'>>(
     `WITH wanted AS (
@@ -51,7 +46,6 @@ export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]):
        INSERT INTO intake.leases (name, lane, owner, epoch, expires_at)
        SELECT w.name, w.lane, w.owner, 1, now() + w.lease_ms * interval '1 millisecond' FROM wanted w
        WHERE NOT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = w.name AND l.lane = w.lane)
-       ON CONFLICT (name, lane) DO NOTHING
        RETURNING name, lane, owner, epoch
      )
      SELECT * FROM taken UNION ALL SELECT * FROM added`,
@@ -63,10 +57,7 @@ export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]):
   );
 }
 
-/**
- * Extends a lease; false when it has been claimed again. A row that a fenced transaction locks is left as it is: no worker can claim it
- * meanwhile, and waiting would block this connection for every other lane.
- */
+/** Extends a lease; false when it was claimed again. A row that a fenced transaction locks is skipped: waiting would block other lanes. */
 export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): Promise<boolean> {
   const [row] = await db.query<{ held: boolean }>(
     `WITH free AS (
@@ -96,11 +87,7 @@ export async function releaseLeases(db: Queryable, given: readonly Release[]): P
 }
 
 /** The current owner of a lane, and until when. */
-export async function loadHolder(
-  db: Queryable,
-  name: string,
-  lane: Lane,
-): Promise<{ owner: string; expiresAt: Date; remainingMs: number } | null> {
+export async function loadHolder(db: Queryable, name: string, lane: Lane) {
   const [row] = await db.query<Columns<'leases', 'owner'> & { expiresAt: Date; remainingMs: number }>(
     `SELECT owner, expires_at AS "expiresAt", extract(epoch FROM expires_at - now())::float8 * 1000 AS "remainingMs"
      FROM intake.leases WHERE name = $1 AND lane = $2 AND expires_at > now() AND expires_at <= now() + ${longestLease}`,
@@ -110,9 +97,8 @@ export async function loadHolder(
 }
 
 /**
- * Part of the transaction that commits a page: locks the lease row until COMMIT, or throws, which rolls the transaction back.
- * Measured with paused workers: without the fence, half of the takeovers let a stale page through; with a check outside the transaction,
- * 1 in 20. It also compares the owner, because after a failover that lost the last commits an epoch can be issued twice.
+ * Part of the transaction that commits a page: locks the lease row until COMMIT, or throws. Without it, half of the takeovers let a stale
+ * page through, with a check outside of the transaction 1 in 20 (measured). A failover may give an epoch twice, but not an owner.
  */
 export async function fence(tx: Transaction, lease: Lease): Promise<void> {
   const rows = await tx.query(
@@ -122,10 +108,7 @@ export async function fence(tx: Transaction, lease: Lease): Promise<void> {
   if (rows.length === 0) throw new LeaseLost(lease.name, lease.lane);
 }
 
-/**
- * The lane lock: keeps the two lanes of an advertiser from writing at the same time. The backfill side is shared among the parallel readers
- * of a backfill; the live side is exclusive, so its holder is the only writer of the advertiser's applications.
- */
-export function laneLock(advertiserId: bigint, lane: Lane): Lock {
-  return { class: 1, key: advertiserId, shared: lane === 'backfill' };
+/** Keeps the lanes of an advertiser from writing at the same time. The parallel readers of a backfill share it; a live one is alone. */
+export function laneLock(advertiserId: bigint, lane: Lane): string {
+  return `SELECT pg_advisory_xact_lock${lane === 'backfill' ? '_shared' : ''}(1, hashint8(${advertiserId}))`;
 }

@@ -1,11 +1,8 @@
-// The endpoints of webhooks: how far each has taken an advertiser's events, and why it waits. A row is written under the lease of its
-// endpoint, so that a paused worker cannot move the position of its successor.
-
+// How far each endpoint has taken an advertiser's events, and why it waits. Written under its lease: no paused worker moves its position.
 import { LeaseLost } from '../../domain/trouble.ts';
 import type { Detail, Failing, WebhookEvent } from '../../domain/webhook.ts';
 import { mostCounted, type WebhookStatus } from '../../domain/webhook.ts';
-import { isAhead } from '../postgres/clock.ts';
-import { columnsOf, type Queryable } from '../postgres/database.ts';
+import { columnsOf, isAhead, type Queryable } from '../postgres/database.ts';
 import type { Lease } from './leases.ts';
 
 /** A configured endpoint: the name of its account, and its own, which is unique in the configuration. */
@@ -24,15 +21,10 @@ const isDue = (h: string) =>
   `${h}.stop IS NULL AND (${h}.next_at IS NULL OR ${h}.next_at <= now() OR ${isAhead(`${h}.answered_at`)}) IS TRUE`;
 
 /**
- * Makes the rows of these endpoints, and marks those of the same accounts that are no longer configured: the status leaves them out. Their
- * positions stay, because an older worker may still deliver to them. A new one begins with the events of the last four weeks: events are
- * deleted after thirty days, and one that began with the oldest would miss what is deleted while it catches up.
+ * Makes the rows of these endpoints, and marks those that are configured no more: an older worker may still deliver to them. A new one
+ * begins four weeks back: one that began with the oldest events would miss those that are deleted, after thirty days, meanwhile.
  */
-export async function declareWebhooks(
-  db: Queryable,
-  accounts: readonly string[],
-  configured: readonly WebhookName[],
-): Promise<void> {
+export async function declareWebhooks(db: Queryable, accounts: readonly string[], configured: readonly WebhookName[]) {
   await db.query(
     `WITH named AS (
        SELECT v.advertiser_id, w.name FROM unnest($1::text[], $2::text[]) AS w (account, name)
@@ -122,12 +114,8 @@ export interface DeliveryRecord {
 }
 
 /** Writes how far an endpoint is. Throws LeaseLost if another process delivers to it by now. */
-export async function recordDelivery(
-  db: Queryable,
-  lease: Lease,
-  { advertiserId, name }: WebhookKey,
-  { position, answer, failure }: DeliveryRecord,
-): Promise<void> {
+export async function recordDelivery(db: Queryable, lease: Lease, key: WebhookKey, record: DeliveryRecord) {
+  const { position, answer, failure } = record;
   const rows = await db.query(
     `WITH held AS (
        SELECT 1 FROM intake.leases WHERE name = $1 AND lane = $2 AND epoch = $3 AND owner = $4 FOR SHARE
@@ -146,7 +134,7 @@ export async function recordDelivery(
        answered_at = coalesce(excluded.answered_at, h.answered_at)
      RETURNING 1`,
     [
-      ...[lease.name, lease.lane, lease.epoch, lease.owner, advertiserId, name, position],
+      ...[lease.name, lease.lane, lease.epoch, lease.owner, key.advertiserId, key.name, position],
       ...[failure?.failures ?? 0, failure?.waitMs ?? null, failure?.stop ?? null, answer],
     ],
   );

@@ -8,7 +8,7 @@ import { fence, laneLock } from '../accounts/leases.ts';
 import { appendEvents, type ChangedRow } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
 import { rememberStopped, withoutErased } from '../gate.ts';
-import { type Database, isConflict } from '../postgres/database.ts';
+import { type Database, isConflict, type Queryable } from '../postgres/database.ts';
 import { appendEvidence } from '../sweeps/evidence.ts';
 import { type SweepProgress, saveProgress } from '../sweeps/sweeps.ts';
 import { diffPage, isSameDiff, type PageDiff, type ReadPage } from './diff-page.ts';
@@ -27,10 +27,7 @@ export interface PageSummary {
 /** What a page advances: a sweep, or the evidence of a sweep that has ended (an audit). */
 export type PageProgress = SweepProgress | { readonly audited: { readonly sweepId: bigint; readonly body: LineBody } };
 
-/**
- * `progress` is null for a page that the sweep did not request: its applications are stored, and the sweep stays as it is. `outdated`: the
- * stored rows have changed since the diff was taken, and nothing was written; the caller takes the diff again.
- */
+/** `progress` is null for a page that its sweep did not request. `outdated`: rows have changed since the diff; nothing was written. */
 export async function commitPage(
   db: Database,
   privacyKey: KeyObject,
@@ -93,6 +90,28 @@ async function write(open: PageWrite, diff: PageDiff, progress: PageProgress | n
   }
   await appendEvents(tx, advertiserId, events);
   return { ...counts, stale };
+}
+
+/** With fewer rows, the statistics could suggest that every advertiser has one row. */
+const enoughRows = 100;
+
+/**
+ * Gives the planner statistics early in a first load, called with what a page has added. Autovacuum collects them too, but not within the
+ * first minute, and a session plans its foreign key checks once. Planned while the tables were nearly empty, each check read all rows of its
+ * advertiser. Measured in a first load of 1,500 applications in pages of 30: 1,184 rows read for each application, 20 with statistics.
+ */
+export function createStatistics(db: Queryable) {
+  let missing = enoughRows;
+  return async (added: number): Promise<void> => {
+    if (missing <= 0) return;
+    missing -= added;
+    if (missing > 0) return;
+    const [unknown] = await db.query(
+      `SELECT 1 FROM pg_class WHERE oid = 'intake.applications'::regclass AND reltuples <= 0`,
+    );
+    // SKIP_LOCKED: a session that locks one of the tables is analyzing or altering it, and this one must not wait for that.
+    if (unknown) await db.query('ANALYZE (SKIP_LOCKED) intake.applications, intake.attachments, intake.downloads');
+  };
 }
 
 /** The hot path. COPY takes 105 us of server CPU per application; one jsonb parameter took 134 us (measured alternately). */

@@ -6,8 +6,7 @@ import { type Applicant, chooseCopy, isNewcomer } from '../../domain/copies.ts';
 import { type Covered, lastPosition } from '../../domain/coverage/position.ts';
 import { type LackingId, mostLacking } from '../../domain/coverage/question.ts';
 import type { WriteContext } from '../accounts/leases.ts';
-import { mayStore, toClaimant } from '../gate.ts';
-import { type Account, isOwnKey, toPersonKeys } from '../person-key.ts';
+import { type Account, isOwnKey, mayStore, toClaimant, toPersonKeys } from '../gate.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Sweep } from '../sweeps/sweeps.ts';
@@ -192,6 +191,11 @@ const storedAt = `(CASE WHEN a.first_seen_at > clock_timestamp() THEN '-infinity
  */
 export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]): Promise<Surroundings[]> {
   const shown = pages.flatMap(({ applications }, at) => applications.map(({ id }) => ({ nth: at + 1, id })));
+  const asked = pages.map(({ lease, advertiserId, asked: range, sweep, askedAt }) => {
+    const { low = null, high = null } = range ?? {};
+    const { startedAt = askedAt, sweepId = null } = sweep ?? {};
+    return { ...lease, advertiserId, low, high: high ?? lastPosition, startedAt, sweepId, askedAt };
+  });
   const rows = await db.query<{ otherLane: boolean; lacking: [id: string, old: boolean, again: boolean][] }>(
     `SELECT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = q.name AND l.lane <> q.lane AND l.expires_at > '-infinity') AS "otherLane",
        coalesce((SELECT json_agg(json_build_array(e.id::text, e.old, e.again)) FROM (
@@ -205,14 +209,7 @@ export async function loadSurroundings(db: Queryable, pages: readonly ReadPage[]
      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::bigint[], $8::timestamptz[])
        WITH ORDINALITY AS q (name, lane, advertiser_id, low, high, started_at, sweep_id, asked_at, nth) ORDER BY q.nth`,
     [
-      pages.map((page) => page.lease.name),
-      pages.map((page) => page.lease.lane),
-      pages.map((page) => page.advertiserId),
-      pages.map((page) => page.asked?.low ?? null),
-      pages.map((page) => page.asked?.high ?? lastPosition),
-      pages.map((page) => page.sweep?.startedAt ?? page.askedAt),
-      pages.map((page) => page.sweep?.sweepId ?? null),
-      pages.map((page) => page.askedAt),
+      ...columnsOf(asked, 'name', 'lane', 'advertiserId', 'low', 'high', 'startedAt', 'sweepId', 'askedAt'),
       ...columnsOf(shown, 'nth', 'id'),
     ],
   );

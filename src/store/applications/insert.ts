@@ -1,8 +1,7 @@
-// Maps applications to rows, column by column: new ones are inserted by COPY, changed ones are sent as JSON (update.ts), because they have to
-// be joined with the stored rows. Pure mapping.
+// Maps applications to rows: new ones are inserted by COPY, changed ones are sent as JSON (update.ts), to be joined with the stored rows.
 import { type Application, toFirstState } from '../../domain/application.ts';
 import type { Lease, WriteContext } from '../accounts/leases.ts';
-import { type Keyed, toPersonKey } from '../person-key.ts';
+import { type Keyed, toPersonKey } from '../gate.ts';
 import { type ColumnValues, type Copy, toCopy } from '../postgres/copy.ts';
 
 /** Rows of new applications for each table, in the order of the foreign keys. All other columns are null or have defaults. */

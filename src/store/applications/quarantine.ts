@@ -3,8 +3,7 @@
 import { hash } from 'node:crypto';
 import { type MemberHashes, mostQuarantined, type Reject } from '../../domain/application.ts';
 import { findAccounts, findAddresses } from '../../domain/person.ts';
-import { mayStore, noteKeptOut, type Person, toClaimant } from '../gate.ts';
-import type { Account } from '../person-key.ts';
+import { type Account, mayStore, noteKeptOut, type Person, toClaimant } from '../gate.ts';
 import { columnsOf, type Queryable } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 import { learnVolatile, toContent, toDiffering } from './volatile.ts';
@@ -76,9 +75,8 @@ function toPersonWithoutId({ raw, rawText, identity, application }: Reject): Per
 const others = ['DateSubmitted', 'Attachments', 'PrimaryJobSeekingInfo'];
 
 /**
- * The distinct elements of a page, each with a fingerprint of its content. Elements with the same fingerprint are numbered, so that all are
- * stored. Where an element says who applied for what, its content is what the spec names, without volatile members: one that differs from a
- * stored element of the same person shows that what differs may be volatile, and once it is, their rows become one.
+ * The distinct elements of a page, each with a fingerprint; twins are numbered. Of an element that says who applied for what, members that
+ * differ from a stored one of the same person may be volatile: once one is, it is no content, and the rows that it told apart become one.
  */
 async function nameElements({ db: tx, advertiserId }: Account, sweepId: bigint, rejected: readonly Reject[]) {
   const toText = (one: Reject) => JSON.stringify({ ...one, application: undefined });

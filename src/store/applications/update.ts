@@ -4,10 +4,9 @@ import { type Application, type MemberHashes, sharedId, unreadableFlag } from '.
 import type { WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent } from '../events.ts';
 import { notifyQueued } from '../files/download-queue.ts';
-import { loadFlagged, markFlagged } from '../files/mark-infected.ts';
-import { lockApplications, type ReplacedBytes, replaceBytes, updateReady } from '../files/ready.ts';
-import { withoutErased } from '../gate.ts';
-import type { Account } from '../person-key.ts';
+import type { ReplacedBytes } from '../files/file-states.ts';
+import { loadFlagged, lockApplications, markFlagged, replaceBytes, updateReady } from '../files/file-states.ts';
+import { type Account, withoutErased } from '../gate.ts';
 import { columnsOf, type Queryable, type Transaction } from '../postgres/database.ts';
 import { eraseStopped } from '../privacy/erasure-jobs.ts';
 import type { ReadPage } from './diff-page.ts';
@@ -58,14 +57,9 @@ export async function applyChanges(open: PageWrite, changed: readonly Applicatio
   return { changed: announced.length, stale: [...stale] };
 }
 
-/**
- * One path serves the files of an id, and these ids are other people's by now: what waits is not fetched for their rows. A flag counts for the
- * same upload: a person who has changed address and phone may seem to be another one.
- */
-export async function withholdFiles(
-  { db: tx, advertiserId, page, events }: PageWrite,
-  strangers: readonly Application[],
-) {
+/** The files of an id are other people's by now: what waits is not fetched. A flag of the same upload counts: it may be one person. */
+export async function withholdFiles(open: PageWrite, strangers: readonly Application[]): Promise<void> {
+  const { db: tx, advertiserId, page, events } = open;
   const ids = [...new Set(strangers.map(({ id }) => id))];
   const flagged = strangers.flatMap(({ id, attachments }) =>
     attachments.flatMap(({ kind, hasVirus, uploadedAt }) =>

@@ -1,9 +1,8 @@
-// What differs although nothing else does is no change: a Hash that the source computes anew, and members such as an address with a
-// signature. They are kept in `raw`. A member counts as volatile once it has differed for three applications, or between three answers for an
-// element without an id. Learned per advertiser.
+// What differs although nothing else does is no change: a Hash that the source computes anew, or an address with a signature. A member is
+// volatile once it has differed for three applications of an advertiser, or between three answers for an element without an id.
 import type { MemberHashes } from '../../domain/application.ts';
 import { mostUnchanged } from '../../domain/download-verdict.ts';
-import type { Queryable } from '../postgres/database.ts';
+import { columnsOf, type Queryable } from '../postgres/database.ts';
 
 const enough = 3;
 /** The most members that are watched, whatever names the source invents. */
@@ -31,12 +30,8 @@ export function toContent(members: MemberHashes, volatile: ReadonlySet<string> |
 }
 
 /** Records differences, each with the application or element that it was seen at, and returns the volatile members by now. */
-export async function learnVolatile(
-  tx: Queryable,
-  advertiserId: bigint,
-  differences: readonly { readonly member: string; readonly who: string }[],
-): Promise<ReadonlySet<string>> {
-  if (differences.length > 0) {
+export async function learnVolatile(tx: Queryable, advertiserId: bigint, found: Record<'member' | 'who', string>[]) {
+  if (found.length > 0) {
     await tx.query(
       `INSERT INTO intake.volatile_members AS v (advertiser_id, member, seen)
        SELECT $1, d.member, (array_agg(DISTINCT d.who))[1:${enough}] FROM unnest($2::text[], $3::text[]) AS d (member, who)
@@ -45,7 +40,7 @@ export async function learnVolatile(
        ON CONFLICT (advertiser_id, member) DO UPDATE
          SET seen = (SELECT (array_agg(DISTINCT s))[1:${enough}] FROM unnest(v.seen || excluded.seen) AS s)
          WHERE cardinality(v.seen) < ${enough}`,
-      [advertiserId, differences.map(({ member }) => member), differences.map(({ who }) => who)],
+      [advertiserId, ...columnsOf(found, 'member', 'who')],
     );
   }
   return new Set(await loadVolatile(tx, advertiserId));

@@ -16,7 +16,7 @@
 // - It comes after confirm. The store had answered the delete before confirm, so the put creates a new object.
 //
 // A flag may be lifted while the infected blob is being deleted. A new announcement waits for confirm; downloads that had announced the same
-// bytes before lose their claims (mark-infected.ts), since their object may be gone. Where a flag comes during a put, the process that
+// bytes before lose their claims (file-states.ts), since their object may be gone. Where a flag comes during a put, the process that
 // completes the download clears the token, and the next run deletes again.
 //
 // The process may die, be paused, or get no answer, and the store deletes later. The token expires 10 s after the longest time that a delete
@@ -24,8 +24,7 @@
 // whether the object exists, and if not, the files that refer to it are fetched again.
 import { hash, randomUUID } from 'node:crypto';
 import { type BlobFacts, type Deleted, toBlobKey } from '../../domain/blob.ts';
-import { isBefore } from '../postgres/clock.ts';
-import { columnsOf, type Queryable, type Transaction } from '../postgres/database.ts';
+import { columnsOf, isBefore, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Claim } from './download-queue.ts';
 
@@ -48,19 +47,14 @@ export interface BlobAnnouncement {
  * Locks the applications that have these bytes, now or in an earlier version, and the applications in `more`. Every writer takes these locks
  * before those of blobs, in the order of ids. What is read of the applications afterwards, such as `missing_since`, stays true until COMMIT.
  */
-export async function lockHolders(
-  tx: Transaction,
-  advertiserId: bigint,
-  hashes: readonly string[],
-  more: bigint[] = [],
-) {
+export async function lockHolders(tx: Transaction, advertiserId: bigint, hashes: readonly string[], more?: bigint[]) {
   await tx.query(
     `SELECT 1 FROM intake.applications WHERE advertiser_id = $1 AND application_id IN (
        SELECT application_id FROM intake.attachments WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])
        UNION SELECT application_id FROM intake.attachment_versions WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[])
        UNION SELECT unnest($3::bigint[]))
      ORDER BY application_id FOR NO KEY UPDATE`,
-    [advertiserId, hashes, more],
+    [advertiserId, hashes, more ?? []],
   );
 }
 
@@ -76,12 +70,9 @@ export const announceKnown = `ON CONFLICT (advertiser_id, sha256) DO UPDATE SET
  */
 export async function announceBlobs(db: Queryable, announcements: readonly BlobAnnouncement[]) {
   const advertiserId = announcements[0]?.claim.advertiserId ?? 0n;
-  const toRow = ({ claim, blob }: BlobAnnouncement) => ({
-    ...claim,
-    ...blob,
-    key: toBlobKey(advertiserId, blob.sha256),
+  const intended = announcements.map(({ claim, blob }) => {
+    return { ...claim, ...blob, key: toBlobKey(advertiserId, blob.sha256) };
   });
-  const intended = announcements.map(toRow);
   const rows = await db.query<{ at: number; answer: AnnounceAnswer }>(
     `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)), intended AS MATERIALIZED (
        SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::uuid[])
@@ -102,14 +93,8 @@ export async function announceBlobs(db: Queryable, announcements: readonly BlobA
   return announcements.map((_, at) => answers.get(at) ?? 'lost');
 }
 
-interface DeletableBlob extends BlobFacts {
-  readonly advertiserId: bigint;
-  readonly key: string;
-}
-
+type DeletableBlob = BlobFacts & { readonly advertiserId: bigint; readonly key: string };
 type DeletedBlob = DeletableBlob & Pick<Deleted, 'keptVersions'>;
-
-const returned = `b.advertiser_id AS "advertiserId", b.sha256, b.size_bytes::float8 AS "sizeBytes", b.key`;
 
 /**
  * True of a blob `b` that a run has to delete: not yet deleted, or deleted less than a day after it was announced, since a put may have ended
@@ -139,7 +124,7 @@ export async function beginDueDeletes(db: Queryable, limit: number) {
        LIMIT ${limit} FOR UPDATE SKIP LOCKED)
      UPDATE intake.blobs b SET delete_token = $1::uuid, delete_until = now() + interval '${tokenMs} milliseconds' FROM chosen
      WHERE b.advertiser_id = chosen.advertiser_id AND b.sha256 = chosen.sha256
-     RETURNING ${returned}`,
+     RETURNING b.advertiser_id AS "advertiserId", b.sha256, b.size_bytes::float8 AS "sizeBytes", b.key`,
     [token],
   );
   return { token, withinMs: deleteMs, blobs };
@@ -173,15 +158,10 @@ export async function dropEarlierResume(db: Queryable, advertiserId: bigint, key
 }
 
 /**
- * Leaves bytes to `beginDueDeletes` that nothing refers to, in the transaction that may remove the references. A missing row is inserted, so
- * that nobody puts the same bytes meanwhile. An infected one stays known. A run that is deleting one loses its token: it may be too early for
- * a put, so the next run deletes once it has expired. Returns how many stay, because something refers to them.
+ * Leaves bytes that nothing refers to to `beginDueDeletes`; returns how many stay. A missing row is inserted, so that nobody puts the bytes
+ * meanwhile; an infected one stays known. A run that is deleting one loses its token: it may be too early for a put.
  */
-export async function dropUnneeded(
-  tx: Transaction,
-  advertiserId: bigint,
-  unsorted: readonly string[],
-): Promise<number> {
+export async function dropUnneeded(tx: Transaction, advertiserId: bigint, unsorted: readonly string[]) {
   const hashes = [...new Set(unsorted)].toSorted();
   await tx.query(
     `INSERT INTO intake.blobs (advertiser_id, sha256, size_bytes, key, state)

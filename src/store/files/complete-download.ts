@@ -4,18 +4,10 @@ import type { Note, ParsedScreens } from '../../domain/application.ts';
 import { type BlobFacts, type FileDescription, toBlobKey } from '../../domain/blob.ts';
 import { type FinalState, mostUnchanged } from '../../domain/download-verdict.ts';
 import { appendEvents } from '../events.ts';
-import {
-  columnsOf,
-  type Database,
-  pipeline,
-  type Queryable,
-  retryOnConflict,
-  type Transaction,
-} from '../postgres/database.ts';
+import { columnsOf, type Database, pipeline, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import type { Claim } from './download-queue.ts';
-import { sameBytes } from './mark-infected.ts';
-import { reopenAttachments, replaceBytes, updateReady } from './ready.ts';
+import { reopenAttachments, replaceBytes, sameBytes, updateReady } from './file-states.ts';
 
 export type Completion = StoredFile | { readonly kind: 'final'; readonly state: FinalState; readonly reason: string };
 
@@ -41,7 +33,7 @@ export interface CompletedClaim {
 
 export async function completeDownloads(db: Database, downloads: readonly CompletedClaim[]): Promise<CompletedState[]> {
   try {
-    return await retryOnConflict(() => db.transaction((tx) => write(tx, downloads)));
+    return await db.repeatTransaction((tx) => write(tx, downloads));
   } catch (error) {
     if (downloads.length === 1 && error instanceof Unlinkable) return ['unlinkable'];
     throw error;
@@ -144,14 +136,8 @@ async function noteUnconfirmed(tx: Queryable, advertiserId: bigint, downloads: r
 
 type Kept = Ended & { readonly completion: StoredFile };
 
-function isKept(ended: Ended): ended is Kept {
-  return ended.state === 'stored' && isStored(ended.completion);
-}
-
-function isStored(completion: Completion): completion is StoredFile {
-  return completion.kind === 'stored';
-}
-
+const isStored = (completion: Completion): completion is StoredFile => completion.kind === 'stored';
+const isKept = (ended: Ended): ended is Kept => ended.state === 'stored' && isStored(ended.completion);
 const isContradiction = ({ completion }: Kept) => completion.compared === 'contradicted';
 
 /** The fence: deletes the rows that still have this worker's token. Applications are locked first, in the order of ids, as by pages. */
@@ -291,15 +277,11 @@ async function recordHashTrust(tx: Transaction, advertiserId: bigint, stored: re
   return opened;
 }
 
-/** The rows of an application's screens. They are parsed from stored bytes, so they are never merged: new ones replace all old ones. */
-export interface ScreenReplacement {
-  readonly applicationId: bigint;
-  readonly sha256: string;
-  /** Null where the bytes cannot be parsed: the application then has no screens. */
-  readonly parsed: ParsedScreens | null;
-}
+/** `parsed` is null where the bytes cannot be parsed: the application then has no screens. */
+type Screen = Pick<Claim, 'applicationId'> & { readonly sha256: string; readonly parsed: ParsedScreens | null };
 
-export async function replaceScreens(tx: Queryable, advertiserId: bigint, replacements: readonly ScreenReplacement[]) {
+/** The screens of an application are parsed from stored bytes, so they are never merged: new ones replace all old ones. */
+export async function replaceScreens(tx: Queryable, advertiserId: bigint, replacements: readonly Screen[]) {
   if (replacements.length === 0) return;
   const ids = replacements.map(({ applicationId }) => applicationId);
   const files = replacements.map(({ applicationId, sha256, parsed }) => ({

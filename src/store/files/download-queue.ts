@@ -5,8 +5,7 @@ import type { BlobFacts, FileDescription } from '../../domain/blob.ts';
 import type { HashSetting, HashTrust } from '../../domain/download-verdict.ts';
 import type { TroubleKind } from '../../domain/trouble.ts';
 import { isAccount } from '../person-search.ts';
-import { isAhead, longestLease } from '../postgres/clock.ts';
-import { columnsOf, type Queryable, type Transaction } from '../postgres/database.ts';
+import { columnsOf, isAhead, longestLease, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns, NotNull } from '../schema/rows.ts';
 
 export interface Claim {
@@ -53,12 +52,11 @@ export const listReadAt = (advertiserId: string) => `greatest(
 const priorities = { usual: [0, 1], suspects: [2] };
 
 /**
- * One statement: for each advertiser and priority, the rows that have been due longest, except rows that another worker is claiming.
- * Advertisers with due rows share the limit equally; if there are more of them than the limit, it picks at random. It starts from active
- * advertisers, so a halted advertiser's million rows are not read. A row whose claim expired is not claimed but becomes a suspect; only
- * expired claims of suspects count as lapses, since suspects are fetched alone, and none of the process that claims now: it has not ended.
- * Joining by ctid keeps the plan an index scan at any size. The commit does not wait for the disk: if a database crash loses a claim, its
- * token no longer matches and cannot complete anything.
+ * For each advertiser and priority, the rows that have been due longest. Advertisers with due rows share the limit equally; if there are
+ * more of them than the limit, it picks at random. It starts from active ones, so a halted advertiser's million rows are not read. A row
+ * whose claim expired is not claimed but becomes a suspect; only expired claims of suspects count as lapses, since suspects are fetched
+ * alone, and none of the process that claims now: it has not ended. Joining by ctid keeps the plan an index scan at any size. The commit
+ * does not wait for the disk: if a database crash loses a claim, its token completes nothing.
  */
 const claimSql = `
   WITH active AS MATERIALIZED (
@@ -155,11 +153,7 @@ export async function releaseDownloads(db: Queryable, claims: readonly Claim[]):
 }
 
 /** Revokes the claims of downloads that announced these bytes, without counting the attempt: their objects may be gone. */
-export async function takeBackAnnounced(
-  tx: Transaction,
-  advertiserId: bigint,
-  hashes: readonly string[],
-): Promise<void> {
+export async function takeBackAnnounced(tx: Transaction, advertiserId: bigint, hashes: readonly string[]) {
   await tx.query(
     `UPDATE intake.downloads SET lease_token = NULL, leased_until = NULL, attempts = attempts - 1
      WHERE advertiser_id = $1 AND sha256 = ANY ($2::text[]) AND lease_token IS NOT NULL`,
@@ -213,10 +207,9 @@ export interface FileFacts {
 export interface Twin extends BlobFacts, Omit<FileDescription, 'fileName'> {}
 
 /**
- * Candidates for a twin: files of the same jobseeker and kind where trust is earned (`learn`), files of the whole advertiser where it is
- * given (`always`). A screen is never linked: it is small, and it has to be parsed. In `learn`, LIMIT 50 bounds the cost of a jobseeker id
- * that many applications share. LIMIT and OFFSET 0 also keep the planner, whose statistics lag behind a growing queue, from reading an
- * advertiser's whole index for each file (measured: 4,000 pages for 32 claims among 500 applications).
+ * Candidates for a twin: files of the same jobseeker and kind where trust is earned, of the whole advertiser where it is given. A screen is
+ * never linked: it has to be parsed. LIMIT 50 bounds a shared jobseeker id. LIMIT and OFFSET 0 also keep the planner, whose statistics lag
+ * behind, from reading an advertiser's whole index for each file (measured: 4,000 pages for 32 claims among 500 applications).
  */
 const twinSql: Record<Exclude<HashSetting, 'never'>, string> = {
   learn: `SELECT o.* FROM (

@@ -12,22 +12,17 @@ import { mayStore } from '../gate.ts';
 import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { replaceScreens } from './complete-download.ts';
-import { reopenAttachments } from './ready.ts';
+import { reopenAttachments } from './file-states.ts';
 import { inPages } from './verify-blobs.ts';
 
 /** Where a file of an application lies, for each advertiser that has stored one; none where it is not stored. */
-export async function findStoredFile(
-  db: Queryable,
-  advertisers: readonly bigint[],
-  applicationId: bigint,
-  kind: string,
-): Promise<{ advertiserId: bigint; key: string; fileName: string | null; contentType: string | null }[]> {
-  return await db.query(
+export async function findStoredFile(db: Queryable, advertisers: readonly bigint[], id: bigint, kind: string) {
+  return await db.query<{ advertiserId: bigint; key: string; fileName: string | null; contentType: string | null }>(
     `SELECT advertiser_id AS "advertiserId", b.key, a.file_name AS "fileName", a.content_type AS "contentType"
      FROM intake.attachments a JOIN intake.blobs b USING (advertiser_id, sha256)
      WHERE advertiser_id = ANY ($1::bigint[]) AND a.application_id = $2 AND a.kind = $3 AND a.state = 'stored' AND b.state = 'stored'
      ORDER BY advertiser_id`,
-    [advertisers, applicationId, kind],
+    [advertisers, id, kind],
   );
 }
 

@@ -7,12 +7,10 @@ import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { isOrphan, lockHolders } from './blobs.ts';
 import { takeBackAnnounced } from './download-queue.ts';
-import { reopenAttachments } from './ready.ts';
+import { reopenAttachments } from './file-states.ts';
 
-export interface BlobRow extends BlobFacts, Readonly<Columns<'blobs', 'key' | 'state'>> {
-  /** Versions that the store kept when the object was last deleted. */
-  readonly keptVersions: number;
-}
+/** `keptVersions`: those that the store kept when the object was last deleted. */
+export type BlobRow = BlobFacts & Readonly<Columns<'blobs', 'key' | 'state'>> & { readonly keptVersions: number };
 
 const blobColumns = 'sha256, size_bytes::float8 AS "sizeBytes", key, state, kept_versions AS "keptVersions"';
 
@@ -71,10 +69,8 @@ export function loadLongestUnread(db: Queryable, advertiserId: bigint): AsyncGen
 }
 
 export async function markVerified(db: Queryable, advertiserId: bigint, sha256: string): Promise<void> {
-  await db.query(
-    `UPDATE intake.blobs SET verified_at = now() WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`,
-    [advertiserId, sha256],
-  );
+  const sql = `UPDATE intake.blobs SET verified_at = now() WHERE advertiser_id = $1 AND sha256 = $2 AND state = 'stored'`;
+  await db.query(sql, [advertiserId, sha256]);
 }
 
 /** Puts bytes that somebody could not read as they were stored before all others. Verify decides: a store may answer wrongly once. */
@@ -86,10 +82,7 @@ export async function markSuspect(db: Queryable, advertiserId: bigint, sha256: s
   );
 }
 
-/**
- * Records lost bytes: attachments are fetched again; earlier versions and resumes are lost, as the source has no copy of them. Null when the
- * blob is no longer `stored`: it was erased or infected since the caller read its row, or was never completed.
- */
+/** Records lost bytes: only attachments can be fetched again. Null when the blob is not `stored` any more, or was never completed. */
 export async function markDamaged(db: Database, advertiserId: bigint, sha256: string) {
   return await db.transaction(async (tx) => {
     await lockHolders(tx, advertiserId, [sha256]);
@@ -99,8 +92,7 @@ export async function markDamaged(db: Database, advertiserId: bigint, sha256: st
     );
     // Another verify has recorded it already.
     if (blob?.state === 'damaged') return { requeued: 0, lost: 0 };
-    // The bytes were announced and put, and the object was lost before the download was completed or the prefill offered. Without its
-    // claim, the download cannot be completed without bytes.
+    // The object was lost after the put, before its download was completed. Without its claim, that cannot be completed without bytes.
     if (blob?.state === 'writing') await takeBackAnnounced(tx, advertiserId, [sha256]);
     const resumes = await tx.query(
       `UPDATE intake.prefills SET resume_reason = $3 WHERE advertiser_id = $1 AND resume_sha256 = $2 AND resume_reason IS NULL
@@ -112,7 +104,7 @@ export async function markDamaged(db: Database, advertiserId: bigint, sha256: st
       [advertiserId, sha256],
     );
     if (marked.length === 0) return null;
-    // As in mark-infected.ts: locks the applications of files that were completed with these bytes since the first lock.
+    // As in file-states.ts: locks the applications of files that were completed with these bytes since the first lock.
     await lockHolders(tx, advertiserId, [sha256]);
     const lost = await tx.query<ChangedRow>(
       `UPDATE intake.attachment_versions v SET state = 'missing', reason = 'the stored bytes were lost' FROM intake.applications a

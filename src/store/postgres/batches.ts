@@ -1,5 +1,4 @@
-// Reads a long answer batch by batch while it arrives. The socket pauses while the reader is behind, so memory holds a few batches, however
-// long the answer is. This file knows how node-postgres hands over rows; it knows no table.
+// Reads a long answer batch by batch while it arrives. The socket pauses while the reader is behind, so that memory holds a few batches.
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import pg from 'pg';
@@ -14,9 +13,8 @@ export interface BatchSize {
 const unlimitedMs = 2 ** 31 - 1;
 
 /**
- * The batches of an answer. Call it inside a transaction, whose statements may take half a day on the server from then on: a paused answer
- * keeps its statement running. A batch that the reader waits for comes within `limitMs`, or the connection ends. It also ends if the
- * reader stops early, because the rest of the answer would come before every other one.
+ * The batches of an answer, inside a transaction whose statements may take half a day from then on: a paused answer keeps its statement
+ * running. A batch that the reader waits for comes within `limitMs`, or the connection ends; so it does where the reader stops early.
  */
 export async function* readBatches<T extends object>(
   client: pg.Client,

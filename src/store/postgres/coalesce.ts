@@ -1,6 +1,5 @@
-// Coalesces concurrent calls into one statement: calls that arrive while a statement runs share the next one. Watching a thousand
-// advertisers costs little more than watching ten, and downloads that finish together share one transaction and one flush to the disk.
-// A call waits one tick of the event loop, so that calls of the same tick are collected, and for the statement before it.
+// Calls that arrive while a statement runs share the next one: watching a thousand advertisers costs little more than watching ten, and
+// downloads that finish together share one flush to the disk. A call waits one tick of the event loop, and for the statement before it.
 // Calls share a statement, not its fate: when it fails although the database is available, each call is worked on alone.
 import { Trouble } from '../../domain/trouble.ts';
 
@@ -8,16 +7,14 @@ interface PendingCall<Call, Answer> extends PromiseWithResolvers<Answer> {
   readonly call: Call;
 }
 
-export interface CoalesceOptions<Call> {
-  /** Statements of one group run one after the other; groups do not wait for each other. Default: one group. */
-  readonly toGroup?: (call: Call) => unknown;
-  readonly most: number;
-}
-
-/** Turns a function of many calls into a function of one call. `work` returns answers in the order of the calls, or none. */
+/**
+ * Turns a function of many calls into a function of one call. `work` returns answers in the order of the calls, or none. Statements of one
+ * group run one after the other; groups do not wait for each other.
+ */
 export function coalesce<Call, Answer>(
   work: (calls: readonly Call[]) => Promise<readonly Answer[]> | Promise<void>,
-  { toGroup = () => null, most }: CoalesceOptions<Call> = { most: 200 },
+  toGroup: (call: Call) => unknown = () => null,
+  most = 200,
 ): (call: Call) => Promise<Answer> {
   const groups = new Map<unknown, PendingCall<Call, Answer>[]>();
 

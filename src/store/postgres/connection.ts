@@ -1,14 +1,11 @@
-// Connects to Postgres: TLS parameters with psql's meaning, Unix sockets in psql's notation, and rotated secrets.
-// Every new connection evaluates the URL again, so a rotated password or certificate needs no restart.
+// Connects to Postgres as psql does. Every new connection evaluates the URL again: a rotated password or certificate needs no restart.
 import pg from 'pg';
 import { parsePostgresUrl } from '../../domain/postgres-url.ts';
 import { SettingTrouble } from '../../domain/trouble.ts';
 
 export type DatabaseUrl = string | (() => string);
 
-export function currentUrl(url: DatabaseUrl): string {
-  return typeof url === 'string' ? url : url();
-}
+export const currentUrl = (url: DatabaseUrl): string => (typeof url === 'string' ? url : url());
 
 /** Returns a client class whose instances read the URL when they are constructed; for pools and for single connections. */
 export function clientOf(url: DatabaseUrl) {
@@ -69,10 +66,7 @@ function toTarget(url: DatabaseUrl): typeof nowhere {
   };
 }
 
-/**
- * Ends the connection unless the server requests SCRAM with channel binding. The driver alone binds where the server offers it and logs in
- * without it elsewhere. These listeners run before the driver's, so no password is sent.
- */
+/** Ends the connection before a password is sent, unless the server requests SCRAM with channel binding: the driver would go on without. */
 function requireChannelBinding(connection: pg.Connection): void {
   let [isOffered, isBound] = [false, false];
   const refuse = () => {

@@ -1,5 +1,4 @@
-// Writes new rows by COPY, several tables in one message. This file knows COPY's text format and how to pass node-postgres a custom
-// query; it knows no table.
+// Writes new rows by COPY, several tables in one message: knows COPY's text format and how to pass node-postgres a query of one's own.
 import pg from 'pg';
 
 /** Rows for one table. `into` names the table and its columns; a line holds a row's values in the same order. */
@@ -42,10 +41,7 @@ function toLine<Row>(values: readonly ((row: Row) => Value)[], row: Row): string
 /** Lines are sent in chunks of this many characters, so that the server reads the first chunk while this process builds the next. */
 const chunkLength = 16 * 1024;
 
-/**
- * Copies rows into their tables in the order given. Call it inside a transaction: one rejected row undoes all of them. It sends all
- * tables without waiting in between; after a rejected row, the server discards the rest.
- */
+/** Copies rows into their tables, in this order. Call it inside a transaction: after a rejected row, the server discards the rest. */
 export async function copyInto(client: pg.ClientBase, copies: readonly Copy[]): Promise<void> {
   const filled = copies.filter(({ size }) => size > 0);
   if (filled.length === 0) return;

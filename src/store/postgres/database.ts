@@ -24,10 +24,7 @@ export interface Queryable {
   query<T extends object = Row>(sql: string, values?: readonly unknown[]): Promise<T[]>;
 }
 
-/**
- * An open transaction. Statements are pipelined: each is sent at once, without waiting for earlier answers, and the server runs them in
- * the order of the calls.
- */
+/** An open transaction. Statements are pipelined: sent without waiting for earlier answers, they run in the order of the calls. */
 export interface Transaction extends Queryable {
   copy(copies: readonly Copy[]): Promise<void>;
   /** The rows of a long answer, while they arrive. No other statement is answered until the last batch is taken. */
@@ -40,15 +37,10 @@ export function pipeline<T extends readonly unknown[] | []>(statements: T) {
 }
 
 export interface Database extends Queryable, AsyncDisposable {
-  /** Runs the work in one transaction that first takes the `locks`. Rolls back if the work throws. */
-  transaction<T>(work: (tx: Transaction) => Promise<T>, ...locks: Lock[]): Promise<T>;
-}
-
-/** A transaction-scoped advisory lock. It is taken in the same message as BEGIN, so it costs no extra round trip. */
-export interface Lock {
-  readonly class: number;
-  readonly key: bigint;
-  readonly shared: boolean;
+  /** Runs the work in one transaction. Its `locks`, statements in the message of BEGIN, cost no round trip. Rolls back if the work throws. */
+  transaction<T>(work: (tx: Transaction) => Promise<T>, ...locks: string[]): Promise<T>;
+  /** Like `transaction`, and again after a conflict. */
+  readonly repeatTransaction: Database['transaction'];
 }
 
 const { types } = pg;
@@ -105,7 +97,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     'SET LOCAL jit = off',
   ].join(';');
 
-  async function transaction<T>(work: (tx: Transaction) => Promise<T>, ...locks: Lock[]): Promise<T> {
+  async function transaction<T>(work: (tx: Transaction) => Promise<T>, ...locks: string[]): Promise<T> {
     const client = await pool.connect().catch(rethrow);
     let broken: Error | undefined;
     let isOver = false;
@@ -122,14 +114,12 @@ export function openDatabase(options: DatabaseOptions): Database {
     };
     try {
       // Awaited, not pipelined: if BEGIN fails, each pipelined statement would run as a transaction of its own.
-      await client.query([begin, ...locks.map(toLockSql)].join(';'));
+      await client.query([begin, ...locks].join(';'));
       const result = await work({
-        query: async (sql, values = []) =>
-          (
-            await own()
-              .query(sql, [...values])
-              .catch(fail)
-          ).rows,
+        async query(sql, values = []) {
+          const answer = own().query(sql, [...values]);
+          return (await answer.catch(fail)).rows;
+        },
         copy: async (copies) => await copyInto(own(), copies).catch(fail),
         async *read<T extends object>(sql: string, values: readonly unknown[], size: BatchSize) {
           try {
@@ -158,6 +148,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   return {
     query: (sql, values = []) => retryOnConflict(async () => (await pool.query(sql, [...values]).catch(rethrow)).rows),
     transaction,
+    repeatTransaction: (...given) => retryOnConflict(() => transaction(...given)),
     async [Symbol.asyncDispose]() {
       await pool.end();
     },
@@ -168,6 +159,19 @@ export function openDatabase(options: DatabaseOptions): Database {
 export function columnsOf<T>(rows: readonly T[], ...names: (keyof T)[]): unknown[][] {
   return names.map((name) => rows.map((row) => row[name]));
 }
+
+// What a stored time says after the database's clock was set back: one that lies too far ahead was written before that, and its age is
+// unknown. A minute ahead is not too far: a statement may read the clock before another one that commits first, and then sees its time.
+
+/** True of a time in the future, which was written before the clock was set back. */
+export const isAhead = (time: string) => `${time} > now() + interval '1 minute'`;
+
+/** True until this time has come, which was written as now and `ms` milliseconds. */
+export const isBefore = (until: string, ms: number | string) =>
+  `(${until} > now() AND NOT ${isAhead(`${until} - ${ms} * interval '1 millisecond'`)})`;
+
+/** The longest lease or claim, and that minute: an expiry further ahead counts as expired, or its lane would be blocked until then. */
+export const longestLease = `interval '11 minutes'`;
 
 /** Retries the work after a conflict with another transaction: serialization failure, deadlock or duplicate key. At most 5 attempts. */
 export async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {
@@ -180,20 +184,13 @@ export async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function toLockSql(lock: Lock): string {
-  return `SELECT pg_advisory_xact_lock${lock.shared ? '_shared' : ''}(${lock.class}, hashint8(${lock.key}))`;
-}
-
 /** Errors that a retry resolves. 23505 (duplicate key) is one: two lanes inserted the same new application, and the retry sees its row. */
 const conflictCodes = new Set(['40001', '40P01', '23505']);
 
 /** The error of every statement that follows a failed one in the same transaction. */
 const refused = '25P02';
 
-/**
- * Temporary server states: connection lost, a conflict that outlasted its retries, shutting down, too many clients, out of disk,
- * read-only, timeouts.
- */
+/** Connection lost, a conflict that outlasted its retries, shutting down, too many clients, out of disk, read-only, timeouts. */
 const temporaryCodes = /^(08...|40001|40P01|57P0[1-5]|57014|55P03|53...|25006|25P03|58030)$/;
 const networkCodes = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_|EHOST|ENET|EADDRNOTAVAIL|EACCES|EPERM|ENOENT)/;
 const stateWords: Readonly<Record<string, string>> = {

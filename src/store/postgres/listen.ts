@@ -3,19 +3,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clientOf, type DatabaseUrl } from './connection.ts';
 
-export interface ListenerOptions {
-  /** The database itself, not a pooler. */
-  readonly url: DatabaseUrl;
-  /** Called with the advertiser's id. Another worker may have claimed the downloads by then. */
+/** Called with the advertiser's id after a commit. Another worker may have claimed the downloads by then. */
+export interface Listeners {
   readonly onQueued: (advertiserId: string) => void;
-  /** Called with the advertiser's id after each commit of events. */
   readonly onEvents?: (advertiserId: string) => void;
 }
 
 const reconnectMs = 2_000;
 
 /** Listens until disposed and reconnects after every failure. Resolves after the first attempt, successful or not. */
-export async function openQueueListener({ url, onQueued, onEvents }: ListenerOptions): Promise<AsyncDisposable> {
+export async function openQueueListener(url: DatabaseUrl, { onQueued, onEvents }: Listeners): Promise<AsyncDisposable> {
   const stop = new AbortController();
   const first = Promise.withResolvers<void>();
   const listening = (async () => {

@@ -1,21 +1,30 @@
-// Compares the schema with this version, and brings it up to date where the caller may: forward only, one process at a time, each migration in
-// a transaction of its own. A statement that waits for a lock makes everybody behind it wait as well. It therefore gives up after a second,
-// its migration is rolled back, and begins again after a pause.
-import { setInterval, setTimeout as sleep } from 'node:timers/promises';
+// Compares the schema with this version, and brings it up to date where the caller may: forward only, one process at a time. A statement
+// that waits for a lock makes everybody behind it wait as well. It therefore gives up after a second, and begins again after a pause.
+// Migrations are SQL files in the order of drizzle-kit's journal. The comments at the top of a file say how it is applied:
+//
+//   -- expand             Processes of earlier versions go on beside it. Files before 0017 say nothing and count as such.
+//   -- breaking: 1.2.0    Older versions than this one may not run from then on. Only `intake migrate --finish` applies it.
+//   -- no transaction     Its statements run one by one, and all of them again after an interruption: CREATE INDEX CONCURRENTLY after
+//                         DROP INDEX CONCURRENTLY IF EXISTS, VALIDATE CONSTRAINT. They may wait for long, and nobody waits for them.
+//
+// Every other file is one transaction.
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
 import {
   type AppliedMigration,
   isUsable,
-  type Schema,
   toEncodingTrouble,
   toSchema,
   toSchemaTrouble,
+  version,
 } from '../../domain/schema.ts';
 import { SchemaTrouble, Trouble } from '../../domain/trouble.ts';
 import { clientOf, type DatabaseUrl } from './connection.ts';
 import { type Queryable, sqlState, toTrouble } from './database.ts';
-import { loadMigrations, type Migration } from './migration-files.ts';
 import { keepOutOlder } from './processes.ts';
 
 /** The key of the advisory lock that lets one process migrate at a time. */
@@ -31,20 +40,63 @@ const longestBlockMs = 600_000;
 /** Lock not available, deadlock detected: another transaction is in the way. */
 const gaveWay = new Set(['55P03', '40P01']);
 
-/**
- * Those that the schema lacks. First the ones that expand it, which need no breaking one before them; then, to finish, the breaking ones. A
- * new database gets all of them at once, since nobody runs on it.
- */
-export function toPending(
-  applied: readonly AppliedMigration[],
-  finish: boolean,
-  migrations = loadMigrations(),
-): readonly Migration[] {
+export interface Migration {
+  readonly name: string;
+  /** When it was written, in milliseconds since 1970. The schema records it. */
+  readonly at: bigint;
+  /** The last one records that the migration was applied. */
+  readonly statements: readonly string[];
+  readonly inTransaction: boolean;
+  /** The lowest version that may run once it is applied; null for one that only expands the schema. */
+  readonly lowest: string | null;
+}
+
+let own: readonly Migration[] | undefined;
+
+/** The migrations of this version, oldest first. */
+export function loadMigrations(): readonly Migration[] {
+  own ??= readMigrations(join(import.meta.dirname, '../../../migrations'));
+  return own;
+}
+
+function readMigrations(folder: string): Migration[] {
+  const journal = JSON.parse(readFileSync(join(folder, 'meta/_journal.json'), 'utf8')) as {
+    entries: { tag: string; when: number }[];
+  };
+  return journal.entries.map(({ tag, when }, nth) => {
+    const sql = readFileSync(join(folder, `${tag}.sql`), 'utf8');
+    const head = /^(?:--(?!>).*\n)*/.exec(sql)?.[0] ?? '';
+    const statements = sql.split('--> statement-breakpoint').map((one) => one.trim());
+    const lowest = /^-- breaking: (\d+\.\d+\.\d+)$/m.exec(head)?.[1] ?? null;
+    return {
+      name: tag,
+      at: BigInt(when),
+      statements: [...(nth === 0 ? first : []), ...statements, toRecord(hash('sha256', sql), when, lowest)],
+      inTransaction: !/^-- no transaction\b/m.test(head),
+      lowest,
+    };
+  });
+}
+
+/** The column `lowest` is younger than the first migrations. */
+function toRecord(hashed: string, when: number, lowest: string | null): string {
+  const [column, value] = lowest === null ? ['', ''] : [', lowest', `, '${lowest}'`];
+  return `INSERT INTO intake.migrations (hash, created_at, version${column}) VALUES ('${hashed}', ${when}, '${version}'${value});`;
+}
+
+/** Where the applied migrations are recorded. */
+const first = [
+  'CREATE SCHEMA IF NOT EXISTS intake;',
+  'CREATE TABLE IF NOT EXISTS intake.migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint);',
+];
+
+/** Those that the schema lacks, expanding ones first: they need no breaking one. A new database, on which nobody runs, gets all at once. */
+export function toPending(applied: readonly AppliedMigration[], finish: boolean, migrations = loadMigrations()) {
   if (applied.length === 0) return migrations;
   const known = new Set(applied.map(({ at }) => at));
   const missing = migrations.filter(({ at }) => !known.has(at));
-  const [expanding, breaking] = [true, false].map((is) => missing.filter(({ lowest }) => (lowest === null) === is));
-  return [...(expanding ?? []), ...((finish && breaking) || [])];
+  const expanding = missing.filter(({ lowest }) => lowest === null);
+  return finish ? [...expanding, ...missing.filter(({ lowest }) => lowest !== null)] : expanding;
 }
 
 /** What was applied, in the order of writing; empty where there is no schema, or where it may not be read. */
@@ -77,20 +129,16 @@ export interface MigrateOptions {
   readonly migrations?: readonly Migration[];
 }
 
-/**
- * Applies missing migrations and returns their names. Any number of processes may call it at once: one migrates, the others wait and then
- * have nothing to do. Throws SchemaTrouble where one fails or may not be applied.
- */
+/** Applies missing migrations and returns their names; of many processes, one migrates. Throws SchemaTrouble where one fails. */
 export async function migrate(url: DatabaseUrl, options: MigrateOptions = {}): Promise<string[]> {
   try {
     await using db = await connect(url, { application_name: 'intake migrate' });
     await using watch = await connect(url, { application_name: 'intake migrate watch', query_timeout: 10_000 });
-    const [own] = await db.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-    await using blockers = watchBlockers(watch, own?.pid ?? 0, options);
+    const [session] = await db.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    using blockers = watchBlockers(watch, session?.pid ?? 0, options);
     return await applyMissing(db, blockers, options);
   } catch (error) {
-    // An unreachable, full or read-only server says nothing about the migration: it stays a Trouble, which the caller retries. Nor does a
-    // wait that was aborted.
+    // A wait that was aborted, or an unreachable, full or read-only server says nothing about the migration: the caller retries.
     const known = toTrouble(error, url);
     const code = sqlState(error);
     if (known instanceof Trouble || code === undefined || code === 'ABORT_ERR') throw known;
@@ -131,14 +179,11 @@ async function applyMissing(db: Queryable, blockers: Blockers, options: MigrateO
   const plan = options.dryRun ? [toTrial(missing)] : missing.map(toSteps);
   // On a new database there is nobody to wait for, and no table yet that would tell.
   const guard = applied.length === 0 ? { lowest: null } : {};
-  for (const steps of plan) await applyInTime(db, blockers, { ...steps, ...guard }, options);
+  for (const steps of plan) await apply(db, blockers, { ...steps, ...guard }, options);
   return missing.map(({ name }) => name);
 }
 
-/**
- * Waits until no other process migrates. With statements that end at once: an index that the other one builds CONCURRENTLY would wait for the
- * end of a statement that waits, and so for itself.
- */
+/** Waits by statements that end at once: an index that the other process builds CONCURRENTLY waits for those that have begun. */
 async function lockSchema(db: Queryable, { signal, onWait }: MigrateOptions): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     signal?.throwIfAborted();
@@ -152,10 +197,11 @@ async function lockSchema(db: Queryable, { signal, onWait }: MigrateOptions): Pr
 }
 
 /** What one migration sends. */
-type Steps = Omit<Migration, 'name' | 'at'>;
+type Steps = Pick<Migration, 'statements' | 'inTransaction' | 'lowest'>;
 
-function toSteps({ statements, inTransaction, lowest }: Migration): Steps {
-  return { statements: inTransaction ? ['BEGIN', ...statements, 'COMMIT'] : statements, inTransaction, lowest };
+function toSteps(migration: Migration): Steps {
+  const { statements, inTransaction } = migration;
+  return inTransaction ? { ...migration, statements: ['BEGIN', ...statements, 'COMMIT'] } : migration;
 }
 
 /** All of them in one transaction that is rolled back. No transaction takes CONCURRENTLY. */
@@ -166,119 +212,96 @@ function toTrial(missing: readonly Migration[]): Steps {
 }
 
 /** Retries for as long as another transaction is in the way; throws SchemaTrouble after ten minutes. */
-async function applyInTime(db: Queryable, blockers: Blockers, steps: Steps, options: MigrateOptions): Promise<void> {
+async function apply(
+  db: Queryable,
+  blockers: Blockers,
+  { statements, inTransaction, lowest }: Steps,
+  { signal, onWait, crashPoint }: MigrateOptions,
+): Promise<void> {
   const until = performance.now() + longestBlockMs;
+  // Nobody waits behind what runs without a transaction, so it may wait.
+  await db.query(`SET lock_timeout = ${inTransaction ? lockTimeoutMs : 0}`);
   for (let attempt = 1; ; attempt++) {
-    options.signal?.throwIfAborted();
-    blockers.forget();
+    signal?.throwIfAborted();
+    // The session that was in the way before may be gone.
+    blockers.last = null;
     try {
-      return await apply(db, steps, options);
+      for (const [nth, sql] of statements.entries()) {
+        crashPoint?.('migrating');
+        await db.query(sql);
+        // Behind BEGIN, so that its lock holds until the end.
+        if (nth === 0 && lowest !== null) await keepOutOlder(db, lowest);
+      }
+      return;
     } catch (error) {
       if (!gaveWay.has(sqlState(error) ?? '')) throw error;
       await db.query('ROLLBACK');
-      const { last } = blockers;
+      const last = blockers.last as Blockers['last'];
       if (performance.now() > until) {
         const how = last === null ? '' : ` (SELECT pg_terminate_backend(${last.pid}))`;
-        throw new SchemaTrouble(toWaiting(last), `End that transaction${how}, then run \`intake migrate\`.`, error);
+        const next = `End that transaction${how}, then run \`intake migrate\`.`;
+        throw new SchemaTrouble(toWaiting(last).message, next, error);
       }
       // One that is seen, its watch has told.
-      if (last === null) options.onWait?.(new Trouble('local', toWaiting(last), { at: 'database' }), pauseMs, attempt);
-      await sleep(pauseMs, undefined, { signal: options.signal });
+      if (last === null) onWait?.(toWaiting(last), pauseMs, attempt);
+      await sleep(pauseMs, undefined, { signal });
     }
   }
 }
 
-async function apply(db: Queryable, { statements, inTransaction, lowest }: Steps, options: MigrateOptions) {
-  // Nobody waits behind what runs without a transaction, so it may wait.
-  await db.query(`SET lock_timeout = ${inTransaction ? lockTimeoutMs : 0}`);
-  for (const [nth, sql] of statements.entries()) {
-    options.crashPoint?.('migrating');
-    await db.query(sql);
-    // Behind BEGIN, so that its lock holds until the end.
-    if (nth === 0 && lowest !== null) await keepOutOlder(db, lowest);
-  }
+interface Blockers extends Disposable {
+  /** The session that this attempt waits for, or waited for last: for the operator who has to decide about it. */
+  last: { readonly pid: number; readonly text: string } | null;
 }
 
-/** A session in the way of a migration, for the operator who has to decide about it. */
-interface Blocker {
-  readonly pid: number;
-  readonly text: string;
+function toWaiting(blocker: Blockers['last']): Trouble {
+  const who = blocker?.text ?? 'Which transaction holds it could not be seen.';
+  return new Trouble('local', `A migration waits for a lock. ${who}`, { at: 'database' });
 }
 
-interface Blockers extends AsyncDisposable {
-  /** The session that this attempt waits for, or waited for last. */
-  readonly last: Blocker | null;
-  /** Before another attempt: the session that was in the way may be gone. */
-  forget(): void;
-}
-
-const toWaiting = (blocker: Blocker | null) =>
-  `A migration waits for a lock. ${blocker?.text ?? 'Which transaction holds it could not be seen.'}`;
-
-/** Looks which session the migration waits for, and says so, again from time to time. */
+/** Looks which session the migration waits for, the one with the oldest transaction, and says so, again from time to time. */
 function watchBlockers(watch: Queryable, pid: number, { onWait }: MigrateOptions): Blockers {
-  const over = new AbortController();
-  let last: Blocker | null = null;
+  let saidAt = Number.NEGATIVE_INFINITY;
   const look = async () => {
-    let saidAt = Number.NEGATIVE_INFINITY;
-    for await (const _ of setInterval(lookMs, undefined, { signal: over.signal })) {
-      const blocker = await findBlocker(watch, pid).catch(() => null);
-      if (blocker === null) continue;
-      last = blocker;
-      if (performance.now() - saidAt < pauseMs) continue;
-      saidAt = performance.now();
-      onWait?.(new Trouble('local', toWaiting(blocker), { at: 'database' }), pauseMs, 1);
-    }
+    // What this role may not see of it is left out.
+    const [blocker] = await watch.query<{ pid: number; text: string }>(
+      `SELECT pid, format('A transaction of %s (process %s, application "%s"%s) %s.', coalesce(usename, 'an unknown user'), pid,
+         application_name, ', ' || state, coalesce('has been open for ' || extract(epoch FROM now() - xact_start)::int || ' s', 'holds it')) AS text
+       FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids($1)) ORDER BY xact_start LIMIT 1`,
+      [pid],
+    );
+    if (blocker === undefined) return;
+    blockers.last = blocker;
+    if (performance.now() - saidAt < pauseMs) return;
+    saidAt = performance.now();
+    onWait?.(toWaiting(blocker), pauseMs, 1);
   };
-  const looking = look().catch(() => {});
-  return {
-    get last() {
-      return last;
-    },
-    forget() {
-      last = null;
-    },
-    async [Symbol.asyncDispose]() {
-      over.abort();
-      await looking;
-    },
-  };
+  const looking = setInterval(() => void look().catch(() => {}), lookMs);
+  const blockers: Blockers = { last: null, [Symbol.dispose]: () => clearInterval(looking) };
+  return blockers;
 }
 
-/** The session with the oldest transaction in the way. What this role may not see of it is left out. */
-async function findBlocker(watch: Queryable, pid: number): Promise<Blocker | null> {
-  const [blocker] = await watch.query<Blocker>(
-    `SELECT pid, format('A transaction of %s (process %s, application "%s"%s) %s.', coalesce(usename, 'an unknown user'), pid,
-       application_name, ', ' || state, coalesce('has been open for ' || extract(epoch FROM now() - xact_start)::int || ' s', 'holds it')) AS text
-     FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids($1)) ORDER BY xact_start LIMIT 1`,
-    [pid],
-  );
-  return blocker ?? null;
-}
-
-export async function loadSchema(db: Queryable): Promise<Schema> {
+export async function loadSchema(db: Queryable) {
   return toSchema(await loadApplied(db), loadMigrations());
 }
 
-export interface ServerFacts {
+interface ServerFacts {
   readonly version: string;
   readonly now: Date;
   readonly encoding: string;
-  readonly schema: Schema;
   /** True for a standby, or where default_transaction_read_only is on. */
   readonly readOnly: boolean;
   readonly mayCreate: boolean;
 }
 
-export async function loadServer(db: Queryable): Promise<ServerFacts> {
-  const [row] = await db.query<Omit<ServerFacts, 'schema'>>(
+export async function loadServer(db: Queryable) {
+  const [row] = await db.query<ServerFacts>(
     `SELECT current_setting('server_version') AS version, clock_timestamp() AS now,
        current_setting('server_encoding') AS encoding,
        current_setting('transaction_read_only')::boolean AS "readOnly",
        has_database_privilege(current_database(), 'CREATE') AS "mayCreate"`,
   );
-  if (row === undefined) throw new Error('The server returned no row for a SELECT without FROM.');
-  return { ...row, schema: await loadSchema(db) };
+  return { ...(row as ServerFacts), schema: await loadSchema(db) };
 }
 
 export interface SchemaRequest extends MigrateOptions {
@@ -292,10 +315,7 @@ export interface SchemaRequest extends MigrateOptions {
 const schemaLookMs = 1_000;
 
 /** Ensures that the schema is the one this version needs: migrates if the role may, else waits. Throws SchemaTrouble. */
-export async function ensureSchema(
-  db: Queryable,
-  { directUrl, retryForMs = 120_000, ...request }: SchemaRequest,
-): Promise<void> {
+export async function ensureSchema(db: Queryable, { directUrl, retryForMs = 120_000, ...request }: SchemaRequest) {
   const until = performance.now() + retryForMs;
   for (let attempt = 1; ; attempt++) {
     const schema = await loadSchema(db);

@@ -1,15 +1,13 @@
-// Prefills from start to end: an OAuth state that can be used once, and a profile that can be redeemed once. Secrets (state, cookie,
-// handle) are stored only as hashes; access tokens are not stored. At its end, personal data is removed from the row at once, with the
-// reference to the resume; the row, or its count, stays for the funnel report.
+// Prefills: an OAuth state that can be used once, a profile that can be redeemed once. Secrets (state, cookie, handle) are stored only as
+// hashes. At the end the row is emptied of personal data and of its resume; it, or its count, stays for the funnel report.
 import type { KeyObject } from 'node:crypto';
 import { type BlobFacts, toBlobKey } from '../../domain/blob.ts';
-import { type PrefillRequest, type Profile, type Resume, resumeLinkMs, stateLifetimeMs } from '../../domain/prefill.ts';
+import type { PrefillError, PrefillRequest, Profile, Resume } from '../../domain/prefill.ts';
+import { resumeLinkMs, stateLifetimeMs } from '../../domain/prefill.ts';
 import { laneLock } from '../accounts/leases.ts';
 import { type AnnounceAnswer, announceKnown, dropUnneeded } from '../files/blobs.ts';
-import { type KeyState, loadTombstoneState, mayStore, noteKeptOut } from '../gate.ts';
-import { toAddressKey, toPersonKeys } from '../person-key.ts';
-import { isAhead, isBefore } from '../postgres/clock.ts';
-import { type Database, type Queryable, retryOnConflict, type Transaction } from '../postgres/database.ts';
+import { type KeyState, loadTombstoneState, mayStore, noteKeptOut, toAddressKey, toPersonKeys } from '../gate.ts';
+import { type Database, isAhead, isBefore, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 export interface PrefillKey {
@@ -40,22 +38,17 @@ export async function insertPrefill(db: Queryable, start: PrefillStart): Promise
   );
 }
 
-/** A state of this browser: taken by this call, used before, or expired. */
-export interface FoundState {
-  readonly key: PrefillKey;
+/** A prefill of this browser, whose state was taken by this call, used before, or expired. */
+export interface FoundState extends PrefillKey, PrefillRequest {
   readonly condition: 'taken' | 'used' | 'expired';
-  readonly request: PrefillRequest;
 }
 
-/**
- * Takes a state for the browser that began it, and records the candidate's consent where the answer has a code. Only one of several calls
- * takes it. Null for an unknown state or another browser's.
- */
+/** Takes a state once, for the browser that began it, and records a consent. Null for an unknown state or another browser's. */
 export async function takeState(
   db: Queryable,
   state: Pick<PrefillStart, 'advertiserId' | 'stateHash' | 'bindingHash'> & { readonly isAuthorized: boolean },
 ): Promise<FoundState | null> {
-  const [row] = await db.query<PrefillRequest & PrefillKey & Pick<FoundState, 'condition'>>(
+  const [found] = await db.query<FoundState>(
     `WITH found AS (
        SELECT advertiser_id, state_hash, prefill_id, used_at,
          -- A state that expires later than its lifetime allows was written before the clock was set back: its age is unknown.
@@ -75,17 +68,10 @@ export async function takeState(
      FROM found f JOIN intake.prefills p USING (advertiser_id, prefill_id)`,
     [state.advertiserId, state.stateHash, state.bindingHash, state.isAuthorized],
   );
-  if (!row) return null;
-  const { prefillId, condition, ...request } = row;
-  return { key: { advertiserId: request.advertiserId, prefillId }, condition, request };
+  return found ?? null;
 }
 
-export async function endPrefill(
-  db: Queryable,
-  key: PrefillKey,
-  outcome: 'denied' | 'expired' | 'failed',
-  reason: string,
-): Promise<void> {
+export async function endPrefill(db: Queryable, key: PrefillKey, outcome: PrefillError, reason: string): Promise<void> {
   await db.query(
     `UPDATE intake.prefills SET outcome = $3, reason = $4, ended_at = now()
      WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'started'`,
@@ -110,7 +96,7 @@ export async function keepProfile(db: Database, privacyKey: KeyObject, kept: Kep
   const resume: Partial<Omit<Resume, 'body'>> & { readonly reason?: string } = kept.resume;
   const accounts = [...profile.accountIds, ...profile.named.accountIds];
   const addresses = [...profile.emails, ...profile.named.emails];
-  const write = async (tx: Queryable) => {
+  const write = async (tx: Transaction) => {
     const [begun] = await tx.query<Columns<'prefills', 'created_at'>>(
       `SELECT created_at FROM intake.prefills WHERE advertiser_id = $1 AND prefill_id = $2`,
       [advertiserId, prefillId],
@@ -144,32 +130,22 @@ export async function keepProfile(db: Database, privacyKey: KeyObject, kept: Kep
  * Announces the bytes of a resume before they are put, like `announceBlobs` for a download. `lost`: its prefill has been emptied since, and
  * its bytes are deleted. The lock makes an erasure wait for this statement, or this statement find what the erasure wrote.
  */
-export async function announceResume(
-  db: Queryable,
-  { advertiserId, prefillId }: PrefillKey,
-  { sha256, sizeBytes }: BlobFacts,
-): Promise<AnnounceAnswer> {
+export async function announceResume(db: Queryable, key: PrefillKey, { sha256, sizeBytes }: BlobFacts) {
   const [row] = await db.query<{ sha256: string; answer: AnnounceAnswer }>(
     `INSERT INTO intake.blobs AS b (advertiser_id, sha256, size_bytes, key, state)
      SELECT advertiser_id, resume_sha256, $4, $5, 'writing' FROM intake.prefills
      WHERE advertiser_id = $1 AND prefill_id = $2 AND resume_sha256 = $3 FOR NO KEY UPDATE
      ${announceKnown}`,
-    [advertiserId, prefillId, sha256, sizeBytes, toBlobKey(advertiserId, sha256)],
+    [key.advertiserId, key.prefillId, sha256, sizeBytes, toBlobKey(key.advertiserId, sha256)],
   );
   return row?.answer ?? 'lost';
 }
 
 /**
- * Makes a profile redeemable by the handle with this hash. Returns why it has no resume; null where it has one. A flag or a loss that came
- * during the put has written its reason already, and the object may be gone. After a failed put the bytes may be stored all the same, since
- * an answer can be lost: the reference stays, and the bytes are deleted with the profile.
+ * Makes a profile redeemable; returns why it has no resume, or null. A flag or a loss during the put has written its reason already. After
+ * a failed put the bytes may be stored all the same, since an answer can be lost: they are deleted with the profile.
  */
-export async function offerPrefill(
-  db: Queryable,
-  { advertiserId, prefillId }: PrefillKey,
-  handleHash: Buffer,
-  failed: string | null,
-): Promise<string | null> {
+export async function offerPrefill(db: Queryable, key: PrefillKey, handleHash: Buffer, failed: string | null) {
   const [offered] = await db.query<Columns<'prefills', 'resume_reason'>>(
     `WITH offered AS (
        UPDATE intake.prefills SET handle_hash = $3, resume_reason = coalesce(resume_reason, $4),
@@ -180,7 +156,7 @@ export async function offerPrefill(
        WHERE b.advertiser_id = $1 AND b.sha256 = o.resume_sha256 AND o.resume_reason IS NULL
      )
      SELECT resume_reason FROM offered`,
-    [advertiserId, prefillId, handleHash, failed],
+    [key.advertiserId, key.prefillId, handleHash, failed],
   );
   return offered ? offered.resume_reason : 'the prefill has ended';
 }
@@ -194,34 +170,28 @@ export interface RedeemedPrefill extends PrefillKey {
 export type ResumeFacts = Pick<Resume, 'fileName' | 'contentType' | 'sizeBytes'>;
 
 const hasResume = `(resume_sha256 IS NOT NULL AND resume_reason IS NULL)`;
-const resumeColumns = `resume_file_name AS "fileName", resume_content_type AS "contentType", resume_size_bytes::float8 AS "sizeBytes"`;
 
 /** True of a profile that has expired, or whose age is unknown because the clock was set back. */
 const isOver = `(expires_at <= now() OR ${isAhead('prefilled_at')})`;
 
 /** Redeems a profile, once. Null when the handle is unknown, used or expired. */
-export async function takeProfile(
-  db: Queryable,
-  handle: { readonly advertiserId: bigint; readonly handleHash: Buffer },
-): Promise<RedeemedPrefill | null> {
-  const [row] = await db.query<ResumeFacts & { prefillId: string; profile: string; hasResume: boolean }>(
+export async function takeProfile(db: Queryable, handle: { advertiserId: bigint; handleHash: Buffer }) {
+  const [redeemed] = await db.query<RedeemedPrefill>(
     `UPDATE intake.prefills SET outcome = 'redeemed', redeemed_at = now(), ended_at = now()
      WHERE advertiser_id = $1 AND handle_hash = $2 AND outcome = 'prefilled' AND NOT ${isOver}
-     RETURNING prefill_id AS "prefillId", coalesce(profile_text, profile::text) AS profile, ${hasResume} AS "hasResume", ${resumeColumns}`,
+     RETURNING advertiser_id AS "advertiserId", prefill_id AS "prefillId", coalesce(profile_text, profile::text) AS profile,
+       CASE WHEN ${hasResume} THEN json_build_object('fileName', resume_file_name, 'contentType', resume_content_type,
+         'sizeBytes', resume_size_bytes) END AS resume`,
     [handle.advertiserId, handle.handleHash],
   );
-  if (!row) return null;
-  const { prefillId, profile, hasResume: has, ...resume } = row;
-  return { advertiserId: handle.advertiserId, prefillId, profile, resume: has ? resume : null };
+  return redeemed ?? null;
 }
 
 /** The stored resume of a prefill that was redeemed within the lifetime of a link to it. */
-export async function loadResume(
-  db: Queryable,
-  key: PrefillKey,
-): Promise<(ResumeFacts & { readonly sha256: string }) | null> {
+export async function loadResume(db: Queryable, key: PrefillKey) {
   const [resume] = await db.query<ResumeFacts & { sha256: string }>(
-    `SELECT resume_sha256 AS sha256, ${resumeColumns} FROM intake.prefills
+    `SELECT resume_sha256 AS sha256, resume_file_name AS "fileName", resume_content_type AS "contentType",
+       resume_size_bytes::float8 AS "sizeBytes" FROM intake.prefills
      WHERE advertiser_id = $1 AND prefill_id = $2 AND outcome = 'redeemed' AND ${hasResume}
        AND redeemed_at > now() - ${resumeLinkMs} * interval '1 millisecond'`,
     [key.advertiserId, key.prefillId],
@@ -241,11 +211,7 @@ export async function loadPrefillKeyState(db: Queryable, privacyKey: KeyObject):
 }
 
 /** The one of these configured account names that has the advertiser's id; null where none has. */
-export async function findAdvertiserName(
-  db: Queryable,
-  advertiserId: bigint,
-  names: readonly string[],
-): Promise<string | null> {
+export async function findAdvertiserName(db: Queryable, advertiserId: bigint, names: readonly string[]) {
   const [row] = await db.query<Columns<'advertisers', 'name'>>(
     `SELECT name FROM intake.advertisers WHERE advertiser_id = $1 AND name = ANY($2)`,
     [advertiserId, names],
@@ -255,20 +221,17 @@ export async function findAdvertiserName(
 
 const atOnce = 10_000;
 
-/**
- * True of a redeemed profile without any person key, once the prefill's lifetime (at least an hour) has passed since it was redeemed. The
- * careers site has the profile by then, and no erasure request could find it here.
- */
+/** True of a redeemed profile without any person key, after its lifetime: the careers site has it, and no erasure could find it here. */
 const isUnfindable = `outcome = 'redeemed' AND cardinality(coalesce(person_keys, '{}')) = 0
   AND (redeemed_at <= now() - greatest(expires_at - prefilled_at, interval '1 hour') OR ${isAhead('redeemed_at')})`;
 
 /**
- * Empties profiles that were not redeemed in time and profiles that no erasure request could find; adds prefills that ended without a
- * profile to the counts of their day and deletes them; deletes old OAuth states. It decides by the rows alone, so any worker can run it.
- * Returns how many profiles lapsed.
+ * Empties profiles that were not redeemed in time or that no erasure request could find, adds prefills that ended without one to the counts
+ * of their day, and deletes old OAuth states. Any worker can run it. Returns how many profiles lapsed.
  */
 export async function lapsePrefills(db: Database): Promise<number> {
-  const lapsed = await retryOnConflict(() => db.transaction(lapse));
+  // The transaction that empties the rows also drops the resumes that nothing else refers to. The deletion loop deletes the objects.
+  const lapsed = await db.repeatTransaction(lapse);
   while ((await replaceEndedByCounts(db)) === atOnce);
   await db.query(
     `DELETE FROM intake.oauth_states WHERE expires_at < now() - interval '1 day' OR expires_at > now() + interval '1 day'`,
@@ -276,9 +239,6 @@ export async function lapsePrefills(db: Database): Promise<number> {
   return lapsed;
 }
 
-/**
- * The transaction that empties the rows also drops the resumes that nothing else refers to. The deletion loop deletes the objects.
- */
 async function lapse(tx: Transaction): Promise<number> {
   const rows = await tx.query<Columns<'prefills', 'advertiser_id' | 'resume_sha256'>>(
     `WITH ended AS MATERIALIZED (
@@ -290,16 +250,15 @@ async function lapse(tx: Transaction): Promise<number> {
      RETURNING ended.advertiser_id, ended.resume_sha256`,
   );
   for (const [advertiserId, some] of Map.groupBy(rows, (row) => row.advertiser_id)) {
-    const hashes = new Set(some.flatMap((row) => row.resume_sha256 ?? []));
-    await dropUnneeded(tx, advertiserId, [...hashes]);
+    const hashes = some.flatMap((row) => row.resume_sha256 ?? []);
+    await dropUnneeded(tx, advertiserId, hashes);
   }
   return rows.length;
 }
 
 /**
- * Anyone can start a prefill and return without a profile. Such a row is kept for an hour, so that a browser that returns again is still
- * redirected to the careers site; then it only counts. Rows are deleted by ctid: with statistics from when the table was empty, a join by
- * key is planned as a nested loop over the whole table.
+ * Anyone can start a prefill and return without a profile. For an hour such a row redirects a browser that returns again; then it only
+ * counts. By ctid: with statistics from when the table was empty, a join by key is planned as a nested loop over the whole table.
  */
 async function replaceEndedByCounts(db: Queryable): Promise<number> {
   const [row] = await db.query<{ n: number }>(
@@ -325,18 +284,11 @@ async function replaceEndedByCounts(db: Queryable): Promise<number> {
   return row?.n ?? 0;
 }
 
-export async function erasePrefills(tx: Queryable, advertiserId: bigint, prefillIds: readonly string[]): Promise<void> {
-  await tx.query(
-    `UPDATE intake.prefills SET outcome = 'erased', ended_at = now(), ${emptied}
-     WHERE advertiser_id = $1 AND prefill_id = ANY ($2::uuid[])`,
-    [advertiserId, prefillIds],
-  );
-}
-
 /** The URLs of the careers site may contain anything, even a name. The columns are NOT NULL, so they keep only the host. */
 const toHost = (url: string) => `regexp_replace(${url}, '(//[^/?#]*).*', '\\1/')`;
 
-const emptied = `profile = NULL, profile_text = NULL, notes = NULL, first_name = NULL, last_name = NULL, email = NULL, phone = NULL,
+/** What ends the personal data of a prefill. */
+export const emptied = `profile = NULL, profile_text = NULL, notes = NULL, first_name = NULL, last_name = NULL, email = NULL, phone = NULL,
   person_key = NULL, person_keys = NULL, handle_hash = NULL, resume_file_name = NULL, resume_content_type = NULL, resume_sha256 = NULL,
   resume_size_bytes = NULL,
   position_title = NULL, position_uri = NULL, postal_code = NULL, form_url = ${toHost('form_url')}, return_url = ${toHost('return_url')}`;

@@ -1,6 +1,5 @@
-// Decisions of an operator about what the source no longer shows or cannot show. A decision is recorded in the audit log and in the evidence
-// of the current proof. Nothing is erased by it; the next recheck no longer expects these ids. The audit log also tells of erasures, exports
-// and other actions. It holds ids, kinds and counts only, so that a reader of a row needs no access to personal data.
+// Decisions of an operator about what the source no longer shows or cannot show, on record in the audit log and in the evidence of the
+// current proof. Nothing is erased; the next recheck no longer expects these ids. The audit log tells of other actions too.
 import { type Decision, toDecisionBody, toIdList } from '../../domain/evidence/record.ts';
 import { laneLock } from '../accounts/leases.ts';
 import { appendEvents } from '../events.ts';
@@ -31,16 +30,8 @@ export async function loadUndecided(db: Queryable, advertiserId: bigint, id: big
   return { ids: rows.map((row) => row.id), since, reason };
 }
 
-/**
- * Marks these applications as missing, or accepts that the source cannot show these ids. Returns how many: not those that it shows by now.
- * The lane lock keeps a sweep from ending at the same time.
- */
-export async function decide(
-  db: Database,
-  advertiserId: bigint,
-  { what, by }: Decision,
-  chosen: readonly bigint[],
-): Promise<number> {
+/** Returns how many were accepted: not those that the source shows by now. The lane lock keeps a sweep from ending at the same time. */
+export async function decide(db: Database, advertiserId: bigint, { what, by }: Decision, chosen: readonly bigint[]) {
   return await db.transaction(
     async (tx) => {
       const rows = await tx.query<{ id: bigint }>(
@@ -59,9 +50,8 @@ export async function decide(
       const proof = await loadAuditedProof(tx, advertiserId, null);
       const body = toDecisionBody(new Date(), { what, by }, ids);
       if (proof !== null) await appendEvidence(tx, advertiserId, proof.sweepId, [body]);
-      const missing = what === 'deletions' ? ids : [];
       const toEvent = (applicationId: bigint) => ({ applicationId, type: 'application.missing' }) as const;
-      await appendEvents(tx, advertiserId, missing.map(toEvent));
+      await appendEvents(tx, advertiserId, what === 'deletions' ? ids.map(toEvent) : []);
       return ids.length;
     },
     laneLock(advertiserId, 'live'),

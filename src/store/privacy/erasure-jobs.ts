@@ -1,13 +1,11 @@
-// Erasures as durable jobs. One transaction erases the rows, writes the tombstones that keep them out, and inserts the job: the files are
-// still to be deleted. A crash leaves an open job that any process can finish.
+// Erasures as durable jobs: one transaction erases the rows, writes the tombstones, and inserts a job that any process can finish.
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { PassCrashPoint } from '../../domain/crash-point.ts';
-import { type ErasedCounts, type ErasureJob, isNothing, type Sought, toSoughtText } from '../../domain/erasure.ts';
+import { type ErasureJob, isNothing, type Sought, toSoughtText } from '../../domain/erasure.ts';
 import { laneLock } from '../accounts/leases.ts';
 import { type ApplicationEvent, appendEvents } from '../events.ts';
-import { renewTombstones, setTombstones, toTombstone } from '../gate.ts';
-import type { Account } from '../person-key.ts';
-import { type Database, type Queryable, retryOnConflict } from '../postgres/database.ts';
+import { type Account, renewTombstones, setTombstones, toTombstone } from '../gate.ts';
+import type { Database, Queryable } from '../postgres/database.ts';
 import { recordAudit } from './decisions.ts';
 import { erasePerson, type FoundPerson, findPerson, isAged } from './find-and-erase.ts';
 
@@ -28,21 +26,18 @@ export async function beginErasure(
   crashPoint?: PassCrashPoint,
 ): Promise<ErasureJob | null> {
   const { advertiserId, sought } = request;
-  // The lane lock excludes all other writers of the advertiser's applications. A page that was diffed before the erasure commits after it
-  // and sees the tombstones.
-  return await retryOnConflict(() =>
-    db.transaction(
-      async (tx) => {
-        const account = { db: tx, privacyKey, advertiserId };
-        const person = await findPerson(account, sought, { lock: true });
-        if (sought.by === 'retention' && isNothing(person.counts)) return null;
-        const job = await writeErasure(account, request, person);
-        await appendEvents(tx, advertiserId, person.applicationIds.map(toErasedEvent));
-        crashPoint?.('erasureWritten');
-        return job;
-      },
-      laneLock(advertiserId, 'live'),
-    ),
+  // The lane lock excludes all other writers of applications. A page that was diffed before commits afterwards and sees the tombstones.
+  return await db.repeatTransaction(
+    async (tx) => {
+      const account = { db: tx, privacyKey, advertiserId };
+      const person = await findPerson(account, sought, { lock: true });
+      if (sought.by === 'retention' && isNothing(person.counts)) return null;
+      const job = await writeErasure(account, request, person);
+      await appendEvents(tx, advertiserId, person.applicationIds.map(toErasedEvent));
+      crashPoint?.('erasureWritten');
+      return job;
+    },
+    laneLock(advertiserId, 'live'),
   );
 }
 
@@ -122,20 +117,17 @@ export async function noteErasureTrouble(db: Queryable, job: ErasureJob, trouble
 }
 
 /** The receipt no longer names applications and files. Of two processes that finish a job, the second gets the receipt of the first. */
-export async function closeErasure(
-  db: Queryable,
-  { advertiserId, jobId }: ErasureJob,
-  { shared, keptVersions }: Pick<ErasedCounts, 'shared' | 'keptVersions'>,
-): Promise<ErasureJob> {
+export async function closeErasure(db: Queryable, job: ErasureJob, kept: Record<'shared' | 'keptVersions', number>) {
+  const key = [job.advertiserId, job.jobId];
   await db.query(
     `UPDATE intake.erasure_jobs SET step = 'closed', closed_at = now(), application_ids = NULL, hashes = NULL, trouble = NULL,
        counts = counts || jsonb_build_object('shared', $3::int, 'keptVersions', $4::int)
      WHERE advertiser_id = $1 AND job_id = $2 AND step <> 'closed'`,
-    [advertiserId, jobId, shared, keptVersions],
+    [...key, kept.shared, kept.keptVersions],
   );
   const [receipt] = await db.query<ErasureJob>(
     `SELECT ${jobColumns} FROM intake.erasure_jobs j WHERE advertiser_id = $1 AND job_id = $2`,
-    [advertiserId, jobId],
+    key,
   );
   if (!receipt) throw new Error('The row of an erasure vanished.');
   return receipt;

@@ -1,12 +1,9 @@
-// Exports everything that is stored about one person, for an access request: the rows as one JSON text in which every digit is kept, and
-// the list of files. One application identifies the person. Other applications of the same jobseeker account are theirs too; applications
-// with only the same e-mail address are not, since an address can be shared. If the applications of an account have several addresses, the
-// account may be shared as well: then account and address must both match. Prefills are found by every address and account id in their
-// profiles.
+// Exports what is stored about one person: the rows as one JSON text that keeps every digit, and the list of files. One application
+// identifies the person. Others of the same jobseeker account are theirs too, but not those with the same address alone: it can be shared.
+// If the applications of an account have several addresses, account and address must both match. Prefills are found by any of their names.
 import type { BlobFacts } from '../../domain/blob.ts';
 import { toAccountId, toBareAddress } from '../../domain/person.ts';
-import { mayStore, type PersonFacts, toPerson } from '../gate.ts';
-import { type Account, toPersonKey, toPersonKeys } from '../person-key.ts';
+import { type Account, mayStore, type PersonFacts, toPerson, toPersonKey, toPersonKeys } from '../gate.ts';
 import { accountIn, isAccountInJson, toAccountPattern } from '../person-search.ts';
 import { isOfPerson } from './find-and-erase.ts';
 

@@ -3,18 +3,8 @@
 import { sharedId } from '../../domain/application.ts';
 import type { ErasureCounts, Sought } from '../../domain/erasure.ts';
 import { toAccountId } from '../../domain/person.ts';
-import {
-  type ErasedPeople,
-  joinNames,
-  listKinds,
-  type Names,
-  type Person,
-  type PersonFacts,
-  rememberErased,
-  toNames,
-  toPerson,
-} from '../gate.ts';
-import { type Account, toPersonKeys } from '../person-key.ts';
+import type { Account, ErasedPeople, Names, Person, PersonFacts } from '../gate.ts';
+import { joinNames, listKinds, rememberErased, toNames, toPerson, toPersonKeys } from '../gate.ts';
 import {
   accountIn,
   isAccountInJson,
@@ -23,7 +13,7 @@ import {
   toAccountPattern,
   toAddressPattern,
 } from '../person-search.ts';
-import { erasePrefills } from '../prefill/prefills.ts';
+import { emptied as emptiedPrefill } from '../prefill/prefills.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /** Everything that one advertiser's tables hold about a person. */
@@ -224,7 +214,11 @@ export async function erasePerson(account: Account, jobId: string, person: Found
      AND fingerprint IN (SELECT decode(f, 'hex') FROM unnest($2::text[]) AS f)`,
     [advertiserId, person.fingerprints],
   );
-  await erasePrefills(db, advertiserId, person.prefillIds);
+  await db.query(
+    `UPDATE intake.prefills SET outcome = 'erased', ended_at = now(), ${emptiedPrefill}
+     WHERE advertiser_id = $1 AND prefill_id = ANY ($2::uuid[])`,
+    [advertiserId, person.prefillIds],
+  );
   await rememberErased(account, jobId, person);
 }
 

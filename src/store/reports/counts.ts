@@ -1,10 +1,7 @@
 // Repairs the counts that reports and views read (schema/counts.ts).
 import type { Queryable } from '../postgres/database.ts';
 
-/**
- * Counts everything again and adds what is missing. Both sides are read in one statement, and counts change in the transactions that change
- * the rows, so nothing has to stop meanwhile. Returns how many counts were wrong.
- */
+/** Counts again in one statement, so that nothing has to stop meanwhile, and adds what is missing. Returns how many counts were wrong. */
 export async function repairTallies(db: Queryable): Promise<number> {
   const repaired = await db.query(
     `INSERT INTO intake.tallies (advertiser_id, what, n)

@@ -1,5 +1,4 @@
-// Loads the facts of the status and the data of its charts: one statement per kind of fact, whatever the number of advertisers, from rows that
-// exist anyway.
+// Loads the facts of the status and the data of its charts: one statement per kind of fact, whatever the number of advertisers.
 import { mostQuarantined } from '../../domain/application.ts';
 import type { Conclusion } from '../../domain/coverage/certificate.ts';
 import {
@@ -14,34 +13,27 @@ import { volatileNames } from '../applications/volatile.ts';
 import { isDue, listReadAt } from '../files/download-queue.ts';
 import { isUnrepaired } from '../files/verify-blobs.ts';
 import type { Queryable } from '../postgres/database.ts';
-import type { Columns, NotNull, OrNull } from '../schema/rows.ts';
+import type { Columns, OrNull } from '../schema/rows.ts';
 
 /** The counts of attachments begin with this word, and end with their state. */
 const ofState = 'attachments ';
 
 /** Downloads that could begin now, at most so many: a backlog of millions is not counted each time. The index gives the oldest first. */
 const mostDue = 10_000;
-const dueDownloads = [0, 1, 2]
-  .map(
-    (
-      priority,
-    ) => `(SELECT due_at FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id AND d.priority = ${priority}
-         AND ${isDue} ORDER BY d.due_at LIMIT ${mostDue})`,
-  )
-  .join(' UNION ALL ');
 
 export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserStatus[]> {
   const advertisers = await db.query<StatusRow>(
-    `SELECT v.name, v.advertiser_id AS "advertiserId", v.halt_kind, v.reason, v.halted_at, v.late_ms::float8 AS "latenessMs",
-       v.retention_due::float8 AS "retentionDue", coalesce(v.unkept, 0)::float8 AS unkept, v.kept_out::float8 AS "keptOut", c.after_id, c.as_of,
-       k.open_ranges AS "openRanges", k.certificate, k.risk, k.reason AS coverage_reason, k.as_of AS covered_at, k.complete_through,
-       (SELECT json_agg(json_build_array(u.application_id::text, u.reason, u.since, u.tries)) FROM (SELECT * FROM intake.unreadable u
-         WHERE u.advertiser_id = v.advertiser_id AND u.accepted_at IS NULL ORDER BY u.application_id LIMIT 20) AS u) AS unreadable_ids,
+    `SELECT v.name, v.advertiser_id AS "advertiserId", v.halt_kind, v.reason AS halt_reason, v.halted_at, v.late_ms::float8 AS "latenessMs",
+       v.retention_due::float8 AS "retentionDue", coalesce(v.unkept, 0)::float8 AS unkept, v.kept_out::float8 AS "keptOut", c.after_id,
+       c.as_of, k.open_ranges AS "openRanges", k.certificate, k.risk, k.reason, k.as_of AS "asOf", k.complete_through AS "completeThrough",
+       (SELECT coalesce(json_agg(json_build_object('id', u.application_id::text, 'reason', u.reason, 'since', u.since, 'tries', u.tries)), '[]')
+        FROM (SELECT * FROM intake.unreadable u
+         WHERE u.advertiser_id = v.advertiser_id AND u.accepted_at IS NULL ORDER BY u.application_id LIMIT 20) AS u) AS unreadable,
        (SELECT max(submitted_at) FROM intake.applications a WHERE a.advertiser_id = v.advertiser_id
          AND a.submitted_at < now() + interval '1 day') AS "newestSubmittedAt",
        ${listReadAt('v.advertiser_id')} AS "readAt",
-       (SELECT json_object_agg(t.what, t.n) FROM (SELECT what, sum(n) AS n FROM intake.tallies WHERE advertiser_id = v.advertiser_id GROUP BY 1) AS t)
-         AS tallies,
+       (SELECT coalesce(json_object_agg(t.what, t.n), '{}') FROM (
+         SELECT what, sum(n) AS n FROM intake.tallies WHERE advertiser_id = v.advertiser_id GROUP BY 1) AS t) AS tallies,
        q.due, q.oldest_due_at AS "oldestDueAt",
        (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND ${isUnrepaired})::int AS "damagedBlobs",
        (SELECT count(*) FROM intake.blobs b WHERE b.advertiser_id = v.advertiser_id AND b.kept_versions > 0 AND b.state IN ('infected', 'deleting'))::int
@@ -64,75 +56,62 @@ export async function loadAdvertiserStatus(db: Queryable): Promise<AdvertiserSta
      FROM intake.advertisers v JOIN intake_analytics.completeness k ON k.advertiser = v.name
      LEFT JOIN intake.cursors c ON c.advertiser_id = v.advertiser_id
      CROSS JOIN LATERAL (
-       SELECT count(*)::int AS due, min(d.due_at) AS oldest_due_at FROM (${dueDownloads}) AS d
+       SELECT count(*)::int AS due, min(d.due_at) AS oldest_due_at FROM unnest('{0,1,2}'::smallint[]) AS tier (priority) CROSS JOIN LATERAL (
+         SELECT due_at FROM intake.downloads d WHERE d.advertiser_id = v.advertiser_id AND d.priority = tier.priority AND ${isDue}
+         ORDER BY d.due_at LIMIT ${mostDue}) AS d
      ) AS q
      ORDER BY v.name`,
     [arrivalSample.apartMs, arrivalSample.count, arrivalSample.reachMs],
   );
-  const sweeps = await loadLastSweeps(db);
-  const unfinished = await db.query<NotNull<Columns<'sweeps', 'advertiser_id' | 'purpose' | 'started_at' | 'reason'>>>(
-    `SELECT advertiser_id, purpose, started_at, reason FROM intake.sweeps WHERE state = 'running' AND reason IS NOT NULL
-     ORDER BY sweep_id`,
+  const lastSweeps = await db.query<SweepFacts & { advertiserId: bigint }>(
+    `SELECT s.advertiser_id AS "advertiserId", ${sweepFacts}
+     FROM intake.advertisers v CROSS JOIN LATERAL (SELECT * FROM intake.sweeps w WHERE w.advertiser_id = v.advertiser_id
+       AND w.state <> 'dropped' ORDER BY w.sweep_id DESC LIMIT 1) AS s`,
+  );
+  const sweeps = new Map(lastSweeps.map(({ advertiserId, ...sweep }) => [advertiserId, sweep]));
+  const unfinished = await db.query<{ of: bigint; purpose: string; startedAt: Date; reason: string }>(
+    `SELECT advertiser_id AS of, purpose, started_at AS "startedAt", reason FROM intake.sweeps
+     WHERE state = 'running' AND reason IS NOT NULL ORDER BY sweep_id`,
   );
   return advertisers.map((row) => {
-    const { halt_kind, reason, halted_at, after_id, as_of, unreadable_ids, volatile, tallies, ...facts } = row;
-    const { certificate, risk, coverage_reason, covered_at, complete_through, ...status } = facts;
-    const { advertiserId, quarantined, unkept } = status;
-    const count = (what: string) => tallies?.[what] ?? 0;
+    const { halt_kind: kind, halt_reason, halted_at, after_id: afterId, as_of, tallies, ...facts } = row;
+    const { certificate, risk, reason, asOf, completeThrough, ...status } = facts;
+    const { advertiserId, quarantined, unkept, volatile, unreadable } = status;
+    const count = (what: string) => tallies[what] ?? 0;
+    const files = Object.entries(tallies).filter(([what, n]) => what.startsWith(ofState) && n > 0);
     return {
       ...status,
-      halt: halt_kind ? { kind: halt_kind, reason: reason ?? '', since: halted_at ?? new Date(0) } : null,
+      halt: kind && { kind, reason: halt_reason ?? '', since: halted_at ?? new Date(0) },
       applications: count('applications'),
-      cursor: after_id !== null && as_of !== null ? { afterId: after_id, asOf: as_of } : null,
+      cursor: afterId !== null && as_of !== null ? { afterId, asOf: as_of } : null,
       waiting: count('downloads'),
       notThere: count('downloads not there'),
       suspects: count('downloads suspect'),
       blobs: { count: count('blobs'), bytes: count('blob bytes') },
       unreadableScreens: count('unread screens'),
       withheld: count('withheld'),
-      attachments: Object.fromEntries(
-        Object.entries(tallies ?? {}).flatMap(([what, n]) =>
-          what.startsWith(ofState) && n > 0 ? [[what.slice(ofState.length), n]] : [],
-        ),
-      ),
+      attachments: Object.fromEntries(files.map(([what, n]) => [what.slice(ofState.length), n])),
       unkept: quarantined < mostQuarantined ? 0 : unkept,
       volatile: volatile.toSorted().slice(0, 20),
-      unreadable: (unreadable_ids ?? []).map(([id, why, since, tries]) => {
-        return { id: BigInt(id), reason: why, since: new Date(since), tries };
-      }),
-      coverage: covered_at && {
-        ...{ certificate, risk, reason: coverage_reason },
-        asOf: covered_at,
-        completeThrough: complete_through,
-      },
-      unfinished: unfinished
-        .filter((one) => one.advertiser_id === advertiserId)
-        .map(({ purpose, started_at, reason: why }) => ({ purpose, startedAt: started_at, reason: why })),
+      unreadable: unreadable.map((one) => ({ ...one, id: BigInt(one.id), since: new Date(one.since) })),
+      coverage: asOf && { certificate, risk, reason, asOf, completeThrough },
+      unfinished: unfinished.filter((one) => one.of === advertiserId).map(({ of, ...sweep }) => sweep),
       lastSweep: (advertiserId !== null && sweeps.get(advertiserId)) || null,
     };
   });
 }
 
 type StatusRow = AdvertiserFacts &
-  Columns<'advertisers', 'halt_kind' | 'reason' | 'halted_at'> &
-  OrNull<Columns<'cursors', 'after_id' | 'as_of'>> &
-  Pick<Conclusion, 'certificate' | 'risk'> & {
-    tallies: Record<string, number> | null;
+  Conclusion &
+  Columns<'advertisers', 'halt_kind' | 'halted_at'> &
+  OrNull<Columns<'cursors', 'after_id' | 'as_of'>> & {
+    halt_reason: string | null;
+    asOf: Date | null;
+    completeThrough: Date | null;
+    tallies: Record<string, number>;
     submittedAt: number[];
-    unreadable_ids: [id: string, reason: string, since: string, tries: number][] | null;
-    coverage_reason: string;
-    covered_at: Date | null;
-    complete_through: Date | null;
+    unreadable: { id: string; reason: string; since: string; tries: number }[];
   };
-
-async function loadLastSweeps(db: Queryable): Promise<Map<bigint, SweepFacts>> {
-  const rows = await db.query<SweepFacts & { advertiserId: bigint }>(
-    `SELECT s.advertiser_id AS "advertiserId", ${sweepFacts}
-     FROM intake.advertisers v CROSS JOIN LATERAL (SELECT * FROM intake.sweeps w WHERE w.advertiser_id = v.advertiser_id
-       AND w.state <> 'dropped' ORDER BY w.sweep_id DESC LIMIT 1) AS s`,
-  );
-  return new Map(rows.map(({ advertiserId, ...sweep }) => [advertiserId, sweep]));
-}
 
 /** The columns of a sweep `s` that reports show, as SweepFacts. */
 const sweepFacts = `s.purpose, s.state, s.certificate, s.risk, s.reason, s.started_at AS "startedAt", s.ended_at AS "endedAt",
@@ -140,42 +119,32 @@ const sweepFacts = `s.purpose, s.state, s.certificate, s.risk, s.reason, s.start
 
 const hourMs = 3_600_000;
 
+/** True of a sweep `s` that found evidence against completeness, or ended with gaps. */
+const isDoubtful = `(s.risk = 'doubt' OR s.state = 'open')`;
+
 /** The data of the charts and of the table of sweeps. Postgres groups times into hours; empty hours are filled in, so that a pause is visible. */
 export async function loadHistory(db: Queryable, now: Date): Promise<History> {
   const last = Math.floor(now.getTime() / hourMs) * hourMs;
   const starts = Array.from({ length: 24 }, (_, index) => new Date(last - (23 - index) * hourMs));
-  const found = await loadHours(db, starts[0], now);
-  const byStart = new Map(found.map((row) => [row.startAt.getTime(), row]));
-  return {
-    hours: starts.map((startAt) => byStart.get(startAt.getTime()) ?? { startAt, applications: 0, delayMs: null }),
-    recentSweeps: await loadRecentSweeps(db),
-  };
-}
-
-/**
- * The hours in which applications were submitted. By the time of submission, the rows that a first load has stored just now lie outside of
- * the day. The advertisers are joined, because the index begins with advertiser_id.
- */
-async function loadHours(db: Queryable, from: Date | undefined, to: Date): Promise<Hour[]> {
-  return await db.query<Hour>(
+  // By the time of submission: a first load stores old rows. The advertisers are joined because the index begins with advertiser_id.
+  const found = await db.query<Hour>(
     `SELECT date_trunc('hour', a.submitted_at, 'UTC') AS "startAt", count(*)::int AS applications,
        percentile_cont(0.95) WITHIN GROUP (ORDER BY greatest(0, extract(epoch FROM a.first_seen_at - a.submitted_at))::float8 * 1000)
          FILTER (WHERE a.submitted_at >= v.created_at) AS "delayMs"
      FROM intake.advertisers v JOIN intake.applications a ON a.advertiser_id = v.advertiser_id
      WHERE a.submitted_at >= $1 AND a.submitted_at <= $2 GROUP BY 1`,
-    [from, to],
+    [starts[0], now],
   );
-}
-
-/** True of a sweep `s` that found evidence against completeness, or ended with gaps. */
-const isDoubtful = `(s.risk = 'doubt' OR s.state = 'open')`;
-
-async function loadRecentSweeps(db: Queryable): Promise<History['recentSweeps']> {
-  return await db.query<SweepFacts & { advertiser: string }>(
+  const byStart = new Map(found.map((row) => [row.startAt.getTime(), row]));
+  const recentSweeps = await db.query<SweepFacts & { advertiser: string }>(
     `SELECT v.name AS advertiser, ${sweepFacts}
      FROM intake.advertisers v CROSS JOIN LATERAL (
        SELECT * FROM intake.sweeps s WHERE s.advertiser_id = v.advertiser_id AND s.state <> 'dropped'
          AND (s.purpose <> 'live' OR ${isDoubtful}) ORDER BY s.started_at DESC LIMIT 12) AS s
      ORDER BY s.started_at DESC LIMIT 12`,
   );
+  return {
+    hours: starts.map((startAt) => byStart.get(startAt.getTime()) ?? { startAt, applications: 0, delayMs: null }),
+    recentSweeps,
+  };
 }

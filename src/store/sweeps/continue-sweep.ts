@@ -99,9 +99,8 @@ const lagAgo = `least(now(), c.as_of) - greatest(asked.lag_ms, ${latenessMs}) * 
 const once = 'OFFSET 0';
 
 /**
- * A poll begins where the cursor was one lag before the last poll, by `first_seen_at`, so that it also reads ids that commit late at the
- * source. After a first load too many rows are newer than that: then the poll begins below the lowest id submitted in the last 26 hours. It
- * begins at an application that must still be there, so that a healthy answer is never empty.
+ * A poll begins where the cursor was one lag before the last poll, by `first_seen_at`; where too many rows are newer (after a first load),
+ * below the lowest id submitted in the last 26 hours. It begins at an application that must still be there: no healthy answer is empty.
  */
 export async function loadSyncStates(
   db: Queryable,

@@ -1,5 +1,4 @@
-// The table of evidence: the lines of a proof, committed in the transaction of their page. domain/evidence decides what a line contains. Also
-// what is read of proofs: the certificates, and everything that an export contains.
+// The lines of proofs, committed with their page, and what is read of proofs. domain/evidence decides what a line contains.
 import {
   type Asked,
   type CurrentProof,
@@ -14,12 +13,7 @@ import type { Database, Queryable } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 
 /** Each line names the hash of the one before; certificates get the last. The sweep's line begins a chain; false where there is none. */
-export async function appendEvidence(
-  tx: Queryable,
-  advertiserId: bigint,
-  sweepId: bigint,
-  bodies: readonly LineBody[],
-): Promise<boolean> {
+export async function appendEvidence(tx: Queryable, advertiserId: bigint, sweepId: bigint, lines: readonly LineBody[]) {
   const rows = await tx.query(
     `WITH RECURSIVE bodies AS (
        SELECT nth, body FROM unnest($3::text[]) WITH ORDINALITY AS b (body, nth)
@@ -36,7 +30,7 @@ export async function appendEvidence(
        FROM (SELECT line FROM lines WHERE nth > 0 ORDER BY nth DESC LIMIT 1) AS last WHERE advertiser_id = $1 AND sweep_id = $2
      )
      INSERT INTO intake.evidence (advertiser_id, sweep_id, n, line) SELECT $1, $2, n, line FROM lines WHERE nth > 0 RETURNING 1`,
-    [advertiserId, sweepId, bodies.map((body) => JSON.stringify(body)), bodies[0]?.type === 'sweep'],
+    [advertiserId, sweepId, lines.map((body) => JSON.stringify(body)), lines[0]?.type === 'sweep'],
   );
   return rows.length > 0;
 }

@@ -1,6 +1,4 @@
-// The tables of sweeps: the sweeps, their open ranges, the certificates of what they closed (coverage), and the cursors: how far a list has
-// been read, and when that was last confirmed.
-
+// The tables of sweeps, their open ranges, the certificates of what they closed (coverage), and the cursors: how far a list has been read.
 import type { Conclusion, SweepEnd } from '../../domain/coverage/certificate.ts';
 import { type Covered, withRange } from '../../domain/coverage/position.ts';
 import type { LackingId } from '../../domain/coverage/question.ts';
@@ -9,7 +7,7 @@ import type { LineBody } from '../../domain/evidence/record.ts';
 import { SweepDropped } from '../../domain/trouble.ts';
 import { laneLock, type WriteContext } from '../accounts/leases.ts';
 import type { ApplicationEvent, ChangedRow } from '../events.ts';
-import { columnsOf, type Database, pipeline, type Queryable } from '../postgres/database.ts';
+import { columnsOf, type Database, isAhead, pipeline, type Queryable, type Transaction } from '../postgres/database.ts';
 import type { Columns } from '../schema/rows.ts';
 import { appendEvidence, loadCertificates, pruneEvidence } from './evidence.ts';
 
@@ -28,18 +26,13 @@ export interface Sweep extends ReadRange {
   readonly startedAt: Date;
 }
 
-/** An open range of a sweep, with what is known about it as JSON text. */
-export interface SweepRange extends Covered {
-  readonly state: 'open' | 'stuck';
-  readonly evidence: string;
-}
-
 export interface SweepProgress {
   /** The sweep state apart from its ranges, as JSON text. */
   readonly facts: string;
   /** Ranges to delete, by their low end. */
   readonly dropped: readonly bigint[];
-  readonly added: readonly SweepRange[];
+  /** Open ranges, each with what is known about it as JSON text. */
+  readonly added: readonly (Covered & { readonly state: 'open' | 'stuck'; readonly evidence: string })[];
   /** Stored ids that the answer had room for and does not show. */
   readonly lacked: readonly LackingId[];
   readonly unreadable: readonly { readonly id: bigint; readonly reason: string }[];
@@ -55,7 +48,7 @@ type PageCounts = Readonly<Record<'received' | 'added' | 'changed', number>>;
 type SweepPage = WriteContext & { readonly sweep: Sweep };
 
 /** The first page also inserts the sweep's row. Throws, and rolls back, if the sweep was dropped meanwhile (endCertificates). */
-export async function saveProgress(tx: Queryable, page: SweepPage, progress: SweepProgress, counts: PageCounts) {
+export async function saveProgress(tx: Transaction, page: SweepPage, progress: SweepProgress, counts: PageCounts) {
   const { advertiserId, sweep } = page;
   const { cursor, ended, evidence, dropped, added, lacked, unreadable } = progress;
   const key = [advertiserId, sweep.sweepId];
@@ -105,20 +98,8 @@ async function saveSweep(tx: Queryable, page: SweepPage, { facts, bytes, ended }
        added = s.added + excluded.added, changed = s.changed + excluded.changed, bytes = s.bytes + excluded.bytes
      WHERE s.state = 'running' RETURNING 1`,
     [
-      ...[
-        page.advertiserId,
-        sweepId,
-        page.lease.lane,
-        purpose,
-        axis,
-        low,
-        high,
-        startedAt,
-        state,
-        certificate,
-        risk,
-        reason,
-      ],
+      ...[page.advertiserId, sweepId, page.lease.lane, purpose, axis, low, high, startedAt],
+      ...[state, certificate, risk, reason],
       // Only a sweep that goes on needs its facts. They can hold the id and the date of an application that is erased later.
       ...[ended ? '{}' : facts, counts.received, counts.added, counts.changed, bytes],
     ],
@@ -213,7 +194,7 @@ export async function resolveUnreadable(db: Queryable, advertiserId: bigint, id:
 }
 
 /** Raises the cursor to the newest stored id up to `through` (toCursor). It never moves back, and is not written when nothing changed. */
-export async function raiseCursor(tx: Queryable, advertiserId: bigint, through: bigint): Promise<void> {
+export async function raiseCursor(tx: Transaction, advertiserId: bigint, through: bigint): Promise<void> {
   const newest = await tx.query<Columns<'applications', 'application_id'> & { after_id: bigint | null }>(
     `SELECT a.application_id, (SELECT after_id FROM intake.cursors WHERE advertiser_id = $1) AS after_id
      FROM intake.applications a WHERE advertiser_id = $1 AND application_id <= $2 ORDER BY application_id DESC LIMIT ${newestIds}`,
@@ -233,20 +214,23 @@ export async function raiseCursor(tx: Queryable, advertiserId: bigint, through: 
 }
 
 /**
- * Confirms cursors that polls found nothing to move. An account without one (no application, or only one with a high id) gets one before the
- * first id, so that its polls are visible. With one application this needs a sweep by ids: a poll would read what SYNC_START leaves out.
+ * Confirms that lists were read by sweeps that began then: a worker that was paused since confirms no later read. An account without a
+ * cursor gets one before the first id; with one application only after a sweep by ids, as a poll would read what SYNC_START leaves out.
  */
-export async function confirmCursors(db: Queryable, advertiserIds: readonly bigint[]): Promise<void> {
+export async function confirmCursors(db: Queryable, read: readonly { advertiserId: bigint; at: Date }[]) {
   await db.query(
-    `WITH confirmed AS (
-       UPDATE intake.cursors SET as_of = now() WHERE advertiser_id = ANY ($1::bigint[]) RETURNING advertiser_id
+    `WITH read AS (
+       SELECT id, least(at, now()) AS at FROM unnest($1::bigint[], $2::timestamptz[]) AS r (id, at)
+     ), confirmed AS (
+       UPDATE intake.cursors c SET as_of = greatest(CASE WHEN NOT ${isAhead('c.as_of')} THEN c.as_of END, read.at)
+       FROM read WHERE c.advertiser_id = read.id RETURNING c.advertiser_id
      )
      INSERT INTO intake.cursors (advertiser_id, after_id, as_of)
-     SELECT id, 0, now() FROM (SELECT unnest($1::bigint[]) EXCEPT SELECT advertiser_id FROM confirmed) AS unread (id)
-     WHERE (SELECT count(*) FROM (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = id ORDER BY a.application_id LIMIT 2) AS few)
-       < CASE WHEN EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = id AND k.axis = 'id') THEN 2 ELSE 1 END
-     ON CONFLICT (advertiser_id) DO NOTHING`,
-    [advertiserIds],
+     SELECT id, 0, at FROM read
+     WHERE id NOT IN (SELECT advertiser_id FROM confirmed)
+       AND (SELECT count(*) FROM (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = id ORDER BY a.application_id LIMIT 2) AS few)
+         < CASE WHEN EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = id AND k.axis = 'id') THEN 2 ELSE 1 END`,
+    columnsOf(read, 'advertiserId', 'at'),
   );
 }
 
@@ -261,8 +245,7 @@ async function markAbsent(tx: Queryable, sweepKey: readonly bigint[], isProven: 
      RETURNING application_id, missing_since IS NOT NULL AS missing`,
     [...sweepKey, isProven],
   );
-  const missing = rows.filter((row) => row.missing);
-  return missing.map((row) => ({ applicationId: row.application_id, type: 'application.missing' }));
+  return rows.flatMap((row) => (row.missing ? { applicationId: row.application_id, type: 'application.missing' } : []));
 }
 
 /** The source had hidden one of these ids. Sweeps under way may have closed its range, and would not ask there again: they are dropped. */
@@ -301,7 +284,7 @@ export function dropSweeps(where: string): string {
      DELETE FROM intake.ranges r USING dropped d WHERE r.advertiser_id = d.advertiser_id AND r.sweep_id = d.sweep_id`;
 }
 
-/** Records on a sweep's row why it has stopped; the next recorded answer clears the reason. */
+/** Records why a sweep has stopped; the next recorded answer clears the reason. */
 export async function noteStop(db: Queryable, advertiserId: bigint | null, sweepId: bigint, reason: string) {
   const sql = `UPDATE intake.sweeps SET reason = $3 WHERE advertiser_id = $1 AND sweep_id = $2 AND state = 'running'`;
   await db.query(sql, [advertiserId, sweepId, reason]);

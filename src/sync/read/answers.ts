@@ -191,7 +191,7 @@ function toEcho(sent: ListFilters, echo: Page['echo']): PageAnswer['echo'] {
 interface CommitDeps {
   readonly store: {
     readonly applications: Pick<Store['applications'], 'diffPage' | 'commitPage'>;
-    readonly coverage: Pick<Store['coverage'], 'findHidden' | 'endCertificates'>;
+    readonly sweeps: Pick<Store['sweeps'], 'findHidden' | 'endCertificates'>;
   };
   readonly source: Pick<Source, 'toElement'>;
 }
@@ -217,7 +217,7 @@ const mostTries = 20;
  * the certificates that cover them, before they are stored: a stored application cannot be found hidden any more. Returns their ids, too.
  */
 export async function commitAnswer(
-  { store: { applications, coverage }, source }: CommitDeps,
+  { store: { applications, sweeps }, source }: CommitDeps,
   page: ReadPage,
   by: Asker,
   learn?: (diff: PageDiff) => Promise<PageProgress | null>,
@@ -230,8 +230,8 @@ export async function commitAnswer(
   for (let tries = 0; tries < mostTries; tries++) {
     const diff = await applications.diffPage(page);
     const judged = by === null ? [] : diff.fresh.filter(({ id }) => own === null || !contains(rangeOf(own), id));
-    const found = judged.length === 0 ? [] : await coverage.findHidden(advertiserId, judged, by === 'a poll');
-    if (found.length > 0) await coverage.endCertificates(advertiserId, found, reason);
+    const found = judged.length === 0 ? [] : await sweeps.findHidden(advertiserId, judged, by === 'a poll');
+    if (found.length > 0) await sweeps.endCertificates(advertiserId, found, reason);
     hidden.push(...found);
     const progress = (await learn?.(diff)) ?? null;
     if (progress === null && needsNoCommit(diff)) return { ...nothingWritten, hidden };

@@ -14,7 +14,7 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
   const { advertiserId } = task.advertiser;
   if (advertiserId === null) return 0;
   const { pages } = await loadState(deps, task);
-  const place = await store.coverage.loadAuditPlace(advertiserId, random(), auditSize(pages));
+  const place = await store.sweeps.loadAuditPlace(advertiserId, random(), auditSize(pages));
   if (place === null) return 0;
   const [both, lower] = auditQuestions(place, random);
   const narrow = await ask(deps, task, both);
@@ -25,7 +25,7 @@ export async function audit(deps: SweepDeps, task: ReadContext, random: () => nu
     if (!page?.ids.includes(id)) continue;
     contradictions.add(id);
     const reason = 'the answer to a random audit left out an application that exists';
-    await store.coverage.endCertificates(advertiserId, [id], reason);
+    await store.sweeps.endCertificates(advertiserId, [id], reason);
   }
   return contradictions.size;
 }

@@ -86,6 +86,6 @@ export async function toRanges(
   range: BackfillRange,
 ): Promise<ReadRange[]> {
   if (range !== 'gaps') return [range];
-  const open = advertiserId === null ? [coveredOf(wholeAxis)] : await store.coverage.loadOpenRanges(advertiserId);
+  const open = advertiserId === null ? [coveredOf(wholeAxis)] : await store.sweeps.loadOpenRanges(advertiserId);
   return open.map(({ low, high }) => ({ axis: 'id', low, high }));
 }

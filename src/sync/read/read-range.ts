@@ -26,7 +26,7 @@ export async function readIds(deps: SweepDeps, request: SweepRequest, plan: Part
       for (;;) {
         const next = askNext(state, inFlight);
         if (!('kind' in next) || next.kind !== 'load') return next;
-        known = await store.applications.loadKnownIds(request.advertiser.advertiserId, next.from);
+        known = await store.sweeps.loadKnownIds(request.advertiser.advertiserId, next.from);
       }
     },
     async open(advertiserId, begun) {

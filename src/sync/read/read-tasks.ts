@@ -74,7 +74,7 @@ export async function confirmRead({ store }: SweepDeps, context: ReadContext, sw
   const { advertiserId } = context.advertiser;
   const last = sweeps.at(-1);
   if (advertiserId === null || last === undefined || last.stopped || last.openRanges > 0) return;
-  await store.coverage.confirmCursor(advertiserId);
+  await store.sweeps.confirmCursor({ advertiserId, at: last.startedAt });
   context.lane.markDone();
 }
 
@@ -86,7 +86,7 @@ export function isWholeRecheck({ purpose, axis, low, high }: SyncState['unfinish
 export async function readToProof(deps: SweepDeps, request: SweepRequest, range: IdRange): Promise<SweepSummary> {
   const { advertiserId } = request.advertiser;
   const { pages, latenessMs, accepted, ...known } = await loadState(deps, request);
-  const listedBefore = await deps.store.applications.countListed(advertiserId, coveredOf(range));
+  const listedBefore = await deps.store.sweeps.countListed(advertiserId, coveredOf(range));
   // A range that is one such id is asked for its sake.
   const unreadable = isSingle(range) ? [] : known.unreadable;
   const plan = { ...range, listedBefore, longestBefore: pages?.longest ?? 0, unreadable, accepted };
@@ -124,11 +124,11 @@ async function readUnreadable(deps: SweepDeps, context: ReadContext, ids: SyncSt
     const { answer } = received;
     if (answer.kind !== 'page') {
       const reason = answer.kind === 'unanswered' ? answer.why : 'the source refuses the question';
-      await store.coverage.saveUnreadable(advertiserId, [{ id, reason }]);
+      await store.sweeps.saveUnreadable(advertiserId, [{ id, reason }]);
       continue;
     }
     const page = toReadPage(context.lane, advertiserId, null, received);
     await commitAnswer(deps, page, 'a question about an unreadable id');
-    await store.coverage.resolveUnreadable(advertiserId, id);
+    await store.sweeps.resolveUnreadable(advertiserId, id);
   }
 }

@@ -10,7 +10,7 @@ import { holdLane, type LaneHolder } from '../accounts/held-lane.ts';
 import { commitAnswer } from './answers.ts';
 
 export interface ReplayDeps {
-  readonly store: Pick<Store, 'applications' | 'coverage' | 'leases' | 'quarantine' | 'sweeps'>;
+  readonly store: Pick<Store, 'applications' | 'leases' | 'quarantine' | 'sweeps'>;
   readonly source: Pick<Source, 'toElement'> & {
     /** Parses one element of the list; a Reject if it still cannot be used. */
     readonly parseElement: (text: string) => Application | Reject;

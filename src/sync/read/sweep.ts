@@ -22,7 +22,7 @@ import {
 } from './answers.ts';
 
 export interface SweepDeps {
-  readonly store: Pick<Store, 'advertisers' | 'applications' | 'coverage' | 'evidence' | 'leases' | 'sweeps'>;
+  readonly store: Pick<Store, 'advertisers' | 'applications' | 'evidence' | 'leases' | 'sweeps'>;
   readonly source: Source;
   /** Called after each answer that is committed, with the counts of that answer. */
   readonly onStep?: ((step: SweepCounts) => void) | undefined;
@@ -48,6 +48,8 @@ export function addUp(earlier: SweepCounts, later: SweepCounts): SweepCounts {
 export interface SweepSummary extends Conclusion {
   readonly openRanges: number;
   readonly tryDates: boolean;
+  /** When it began, by the database's clock. */
+  readonly startedAt: Date;
   /** It stopped early, for more urgent work or at its time limit. */
   readonly stopped: boolean;
 }
@@ -185,10 +187,11 @@ export async function sweep(deps: SweepDeps, request: SweepRequest, reader: Rang
     for (;;) {
       const stopped = request.hasToStop?.() ?? false;
       const ended = await send(run.state, stopped);
-      if (ended !== null) return { ...ended, stopped: false };
+      const { startedAt } = run.sweep;
+      if (ended !== null) return { ...ended, startedAt, stopped: false };
       if (stopped && inFlight.size === 0) {
         await store.sweeps.noteStop(advertiser.advertiserId, run.sweep.sweepId, notEnded.reason);
-        return { ...notEnded, stopped };
+        return { ...notEnded, startedAt, stopped };
       }
       const answer = await Promise.race(inFlight.values());
       inFlight.delete(answer.question);

@@ -104,7 +104,7 @@ async function runOther(
     deps.demand('unfinished');
     return nothing;
   }
-  const loadFrom = (days: number) => deps.store.applications.loadRecentFrom(context.advertiser.advertiserId, days);
+  const loadFrom = (days: number) => deps.store.sweeps.loadRecentFrom(context.advertiser.advertiserId, days);
   const from = name === 'everything' ? firstPosition : await loadFrom(name === 'day' ? 1 : 14);
   return from === null ? nothing : { ...nothing, sweeps: [await readAgain(deps, context, { from, to: lastPosition })] };
 }

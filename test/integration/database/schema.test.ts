@@ -3,8 +3,13 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect } from 'vitest';
 import { openDatabase } from '../../../src/store/postgres/database.ts';
-import { loadMigrations, type Migration } from '../../../src/store/postgres/migration-files.ts';
-import { ensureSchema, loadSchema, migrate } from '../../../src/store/postgres/migrations.ts';
+import {
+  ensureSchema,
+  loadMigrations,
+  loadSchema,
+  type Migration,
+  migrate,
+} from '../../../src/store/postgres/migrations.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { isTemporary } from '../../../src/sync/retry.ts';
 import { checkDatabase } from '../../../src/sync/worker/health-checks.ts';

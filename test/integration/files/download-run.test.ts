@@ -44,7 +44,7 @@ describe('a file that fails', () => {
       `UPDATE intake.downloads SET attempts = 7, lapses = 2, priority = 2, trouble_kind = 'missing'`,
     );
     const heard: string[] = [];
-    await using _listener = await openQueueListener({ url: database.url, onQueued: (id) => heard.push(id) });
+    await using _listener = await openQueueListener(database.url, { onQueued: (id) => heard.push(id) });
     const choice = { applicationId: null, kind: null, state: null };
     expect(await intake.store.downloads.retryDownloads(intake.board.advertiserId, choice)).toBe(1);
     await expect.poll(() => heard).toEqual([String(intake.board.advertiserId)]);

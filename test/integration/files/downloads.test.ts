@@ -296,7 +296,7 @@ describe('downloads that end together', () => {
 
 test('a listener hears of queued downloads again after its connection ended', async ({ database }) => {
   const heard: string[] = [];
-  await using _listener = await openQueueListener({ url: database.url, onQueued: (id) => heard.push(id) });
+  await using _listener = await openQueueListener(database.url, { onQueued: (id) => heard.push(id) });
   const isHeard = (id: string) =>
     until(async () => {
       await database.query(`SELECT pg_notify('intake_downloads', $1)`, [id]);
@@ -312,7 +312,7 @@ test('a listener hears of queued downloads again after its connection ended', as
 describe('a page', () => {
   test('wakes those who listen for work, when it is committed', async ({ db, database }) => {
     const heard: string[] = [];
-    await using _listener = await openQueueListener({ url: database.url, onQueued: (id) => heard.push(id) });
+    await using _listener = await openQueueListener(database.url, { onQueued: (id) => heard.push(id) });
     const lease = await openLive(db);
     await commitPage(db, key, aPage(lease, [anApplication(1, { attachments: [] })]));
     await commitPage(db, key, aPage(lease, [anApplication(2)]));

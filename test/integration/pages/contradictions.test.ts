@@ -110,7 +110,7 @@ describe('an answer of which no proof learns ends the certificate that it contra
     await using intake = await openProven(database);
     addOld(intake, [1_005n]);
     const unreadable = { id: 1_015n as Position, reason: 'HTTP 500' };
-    await intake.store.coverage.saveUnreadable(intake.board.advertiserId, [unreadable]);
+    await intake.store.sweeps.saveUnreadable(intake.board.advertiserId, [unreadable]);
     await database.query(`UPDATE intake.unreadable SET next_at = now()`);
     await using inner = intake.openSource('json');
     const source: Source = { ...inner, list: (_, ...rest) => inner.list({ afterId: 0n }, ...rest) };
@@ -168,7 +168,7 @@ test('the proof is what the completeness view says, also with a gap and an unrea
   const view = `SELECT certificate, risk, open_ranges AS "openRanges" FROM intake_analytics.completeness`;
   const explained = async (at: Date | null = null) => explain(at, await store.evidence.loadCurrentProof(advertiserId));
   expect(await explained()).toMatchObject({ complete: true, openRanges: 0, ...(await database.query(view))[0] });
-  await store.coverage.saveUnreadable(advertiserId, [{ id: 1_005n as Position, reason: 'HTTP 500' }]);
+  await store.sweeps.saveUnreadable(advertiserId, [{ id: 1_005n as Position, reason: 'HTTP 500' }]);
   const [allButOne] = await database.query(view);
   expect(allButOne).toMatchObject({ certificate: 'assumed', risk: 'doubt', openRanges: 1 });
   expect(await explained()).toMatchObject({ complete: false, ...allButOne });
@@ -209,7 +209,7 @@ test('a recheck begins anew if an audit contradicts it meanwhile', { tags: ['slo
     );
   const closed = { state: 'closed', empty: true, ranges: false, evidence: true };
   expect(await load()).toMatchObject([closed, { state: 'running', empty: false }]);
-  await intake.store.coverage.endCertificates(intake.board.advertiserId, [await loadId(database, 0)], 'test');
+  await intake.store.sweeps.endCertificates(intake.board.advertiserId, [await loadId(database, 0)], 'test');
   const dropped = { state: 'dropped', empty: true, ranges: false, evidence: false };
   expect(await load()).toEqual([closed, dropped]);
   expect(await readSome(intake, 1_000)).toMatchObject({ certificate: 'proven' });
@@ -224,7 +224,7 @@ test('a backfill fails if an audit contradicts it, and begins anew', { tags: ['s
   let steps = 0;
   // Called before each request.
   const takeTicket = async () => {
-    if (steps++ === 5) await store.coverage.endCertificates(intake.board.advertiserId, [1n], 'test');
+    if (steps++ === 5) await store.sweeps.endCertificates(intake.board.advertiserId, [1n], 'test');
     return await store.sweeps.takeTicket();
   };
   const deps = { store: { ...store, sweeps: { ...store.sweeps, takeTicket } }, source };

@@ -35,14 +35,14 @@ describe('a contradiction makes a recheck of everything due', { tags: ['slow'] }
     // Of the same day as the newest, and above it: wherever an audit asks, it meets them.
     const [newest] = await database.query<{ at: Date }>(`SELECT max(submitted_at) AS at FROM intake.applications`);
     intake.board.add([{ submittedAt: newest?.at.getTime() ?? 0 }]);
-    const { coverage, evidence } = intake.store;
+    const { sweeps, evidence } = intake.store;
     let hasEnded = false;
     const store: Store = {
       ...intake.store,
-      coverage: {
-        ...coverage,
+      sweeps: {
+        ...sweeps,
         async endCertificates(...args) {
-          await coverage.endCertificates(...args);
+          await sweeps.endCertificates(...args);
           hasEnded = true;
         },
       },
@@ -68,7 +68,7 @@ describe('a contradiction makes a recheck of everything due', { tags: ['slow'] }
     const [{ id } = { id: 0n }] = await database.query<{ id: bigint }>(
       `SELECT min(application_id) AS id FROM intake.applications`,
     );
-    await intake.store.coverage.endCertificates(BigInt(intake.board.advertiserId), [id], 'test');
+    await intake.store.sweeps.endCertificates(BigInt(intake.board.advertiserId), [id], 'test');
     await using source = intake.openSource('json');
     const due: TaskName[] = [];
     const demand = (task: TaskName) => due.push(task);

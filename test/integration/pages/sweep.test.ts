@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import type { ListFilters, Source } from '../../../src/source/client.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { readAgain } from '../../../src/sync/read/read-tasks.ts';
+import { confirmRead, readAgain, readNew } from '../../../src/sync/read/read-tasks.ts';
 import type { TaskName } from '../../../src/sync/worker/account-queue.ts';
 import { test } from '../../support/database/test-database.ts';
 import { inLane, readSome, runTaskOf } from '../../support/reading.ts';
@@ -41,6 +41,19 @@ test('an overtaken answer is asked again, and must be of the same advertiser', a
   await expect(swept).rejects.toThrow('data of advertiser 77');
   expect(asked.slice(0, -1)).toContainEqual(asked.at(-1));
   expect(await database.query(`SELECT halt_kind FROM intake.advertisers`)).toEqual([{ halt_kind: 'mismatch' }]);
+});
+
+test('a worker that was paused after its last answer confirms no later read', async ({ database }) => {
+  await using intake = await openSmallIntake({ rigor: 'proof', database, applications: 12 });
+  await intake.sweep();
+  await inLane(intake, async ([deps, context]) => {
+    const [before] = await database.query<{ asOf: string }>(`SELECT as_of::text AS "asOf" FROM intake.cursors`);
+    const sweeps = [await readNew(deps, context)];
+    const [paused] = await database.query<{ at: string }>(`SELECT now()::text AS at`);
+    await confirmRead(deps, context, sweeps);
+    const confirmed = `SELECT as_of > $1::timestamptz AS confirmed, as_of < $2::timestamptz AS early FROM intake.cursors`;
+    expect(await database.query(confirmed, [before?.asOf, paused?.at])).toEqual([{ confirmed: true, early: true }]);
+  });
 });
 
 test('a certificate ends where its sweep began, less twice the delay', { tags: ['slow'] }, async ({ database }) => {

@@ -492,7 +492,7 @@ export const laneScenarios = {
     async open() {
       const { advertiserId, lease } = await openLane(stage);
       const page = aPage(lease, [anApplication(1, { attachments: [] })], { advertiserId, progress: { cursor: 1n } });
-      const confirm = (actor: Actor) => confirmCursors(stage.database(actor.name), [advertiserId]);
+      const confirm = (actor: Actor) => confirmCursors(stage.database(actor.name), [{ advertiserId, at: new Date() }]);
       return {
         programs: { a: confirm, b: confirm, page: (actor) => commitPage(stage.database(actor.name), privacyKey, page) },
         mortal: ['a'],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { BlobStore } from '../../../src/domain/blob.ts';
 import { type Delay, toDelay } from '../../../src/domain/trouble.ts';
-import { loadRetryAfter, noteRetryAfter } from '../../../src/store/accounts/advertisers.ts';
+import { loadRetryAfter, noteRetryAfter, takeSlot } from '../../../src/store/accounts/advertisers.ts';
 import { appendEvents } from '../../../src/store/events.ts';
 import {
   confirmIdentity,
@@ -14,7 +14,6 @@ import {
 import { type Database, openDatabase } from '../../../src/store/postgres/database.ts';
 import { migrate } from '../../../src/store/postgres/migrations.ts';
 import { lapsePrefills } from '../../../src/store/prefill/prefills.ts';
-import { takeSlot } from '../../../src/store/rate-limit.ts';
 import { adoptStore, ensureOwned, type OwnerDeps } from '../../../src/sync/files/store-owner.ts';
 import type { Actor } from '../schedule.ts';
 import type { Scenarios, Situation, Stage } from '../stage.ts';
