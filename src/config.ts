@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { loadAccounts, loadAdvertisers, loadSites, loadWebhooks } from './config/advertisers.ts';
 import { type Environment, findDemoSettings, loadLocalPrivacyKey, toStateDir } from './config/local.ts';
 import { type BlobsPlace, blobsPlace, directUrl, webhookSecrets } from './config/parsers.ts';
-import { type ConfigDraft, isPlain, ofOneAccount, rules } from './config/rules.ts';
+import { type ConfigDraft, findShortness, isPlain, ofOneAccount, rules } from './config/rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './config/secret.ts';
 import { type Section, type Setting, sections, settings, toExample, type Values } from './config/settings.ts';
 
@@ -174,8 +174,8 @@ function readSetting(name: string, setting: Setting, env: Environment, draft: Co
   if (chosen === null && setting.developmentDefault === undefined) return null;
   if (chosen === null) return draft.report(name, 'is required in production');
   const { data, error } = setting.read.safeParse(chosen.reveal());
-  const problem = error?.issues[0]?.message;
-  if (problem !== undefined) return draft.report(name, `${problem}${chosen.file ? ` (read from ${chosen.file})` : ''}`);
+  const problem = error?.issues[0]?.message ?? (setting.secret === 'guarded' ? findShortness(chosen, draft) : null);
+  if (problem !== null) return draft.report(name, `${problem}${chosen.file ? ` (read from ${chosen.file})` : ''}`);
   if (draft.accountsFile !== '' && ofOneAccount.includes(name)) {
     draft.report(name, 'and ADVERTISERS_FILE exclude each other: with several accounts it belongs in the file');
   }

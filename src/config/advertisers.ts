@@ -7,7 +7,7 @@ import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { type Detail, eventTypes } from '../domain/webhook.ts';
 import * as read from './parsers.ts';
-import { type ConfigDraft, isPlain } from './rules.ts';
+import { type ConfigDraft, findShortness, isPlain } from './rules.ts';
 import { explainUnreadable, loadSecret, Secret } from './secret.ts';
 import type { Values } from './settings.ts';
 
@@ -55,6 +55,8 @@ export function loadSites(
     if (returnUrls === undefined) reportList(draft, `${at} needs prefillReturnUrls beside its key for prefills`);
     const key = loadOne(at, given, 'prefillKey', read.bearerToken, draft);
     if (key === undefined || returnUrls === undefined) return [];
+    const shortness = findShortness(key, draft);
+    if (shortness !== null) reportList(draft, `${at}.prefillKey ${shortness}`);
     return [{ ...account, url: toAddress(at, given, url, draft), key, returnUrls: returnUrls.flat() }];
   });
   if (new Set(sites.map(({ key }) => key.reveal())).size < sites.length)

@@ -92,10 +92,10 @@ export const credential = value(
   (text) => (/^[!-~](?:[ -~]*[!-~])?$/.test(text) && !/^SWS\s/i.test(text) ? text : undefined),
 );
 
-/** The value of `Authorization: Bearer <value>`, at which strangers may guess. RFC 6750 allows no other characters. */
+/** The value of `Authorization: Bearer <value>`. RFC 6750 allows no other characters, and servers reject a token that has them. */
 export const bearerToken = value(
-  'must be at least 16 letters, digits and - . _ ~ + / (= at its end): it is sent as a bearer token, which carries no others',
-  (text) => (/^[A-Za-z0-9._~+/-]{16,}=*$/.test(text) ? text : undefined),
+  'must be letters, digits and - . _ ~ + / only (= at its end): it is sent as a bearer token, which cannot carry spaces or other characters',
+  (text) => (/^[A-Za-z0-9._~+/-]+=*$/.test(text) ? text : undefined),
 );
 
 /** Secrets of Standard Webhooks. Two while a receiver changes from one to the other. */

@@ -3,7 +3,8 @@
 
 import { parsePostgresUrl } from '../domain/postgres-url.ts';
 import type { Environment } from './local.ts';
-import { isLoopback } from './parsers.ts';
+import { isLoopback, longSecret } from './parsers.ts';
+import type { Secret } from './secret.ts';
 import type { Section, Values } from './settings.ts';
 
 type Report = (name: string, text: string) => void;
@@ -93,6 +94,12 @@ function reportRemoved(names: Readonly<Record<string, string>>, { env, report }:
   for (const [name, instead] of Object.entries(names)) {
     if (env[name]?.trim()) report(name, `is not read any more: ${instead}`);
   }
+}
+
+/** What is wrong with a secret that strangers may try to guess. */
+export function findShortness(secret: Secret, { production }: ConfigDraft): string | null {
+  if (!production || longSecret.safeParse(secret.reveal()).success) return null;
+  return 'must be at least 16 characters long in production: openssl rand -hex 32 makes one';
 }
 
 /** What the file says of each account where there are several. */

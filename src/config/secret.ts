@@ -4,17 +4,12 @@
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 
-const hidden = () => '[secret]';
-
 /** Holds a secret's text; only `reveal` and `current` return it. */
 export class Secret {
   readonly #text: string;
   #last: string;
   /** The file it was read from, or null: reading that file again gives the rotated value. */
   readonly file: string | null;
-  readonly toJSON = hidden;
-  readonly toString = hidden;
-  readonly [inspect.custom] = hidden;
 
   constructor(text: string, file: string | null = null) {
     this.#text = text;
@@ -37,6 +32,18 @@ export class Secret {
       if (isUsable(text)) this.#last = text;
     } catch {}
     return this.#last;
+  }
+
+  toJSON(): string {
+    return '[secret]';
+  }
+
+  toString(): string {
+    return '[secret]';
+  }
+
+  [inspect.custom](): string {
+    return '[secret]';
   }
 }
 

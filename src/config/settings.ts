@@ -8,8 +8,8 @@ import type { Secret } from './secret.ts';
 export interface Setting {
   readonly meaning: string;
   readonly read: z.ZodType<unknown, string>;
-  /** Never printed, and also read from the file named by NAME_FILE. */
-  readonly secret?: true;
+  /** Never printed, and also read from the file named by NAME_FILE. Guarded: strangers may guess at it, so in production it is long. */
+  readonly secret?: true | 'guarded';
   readonly default?: string;
   /** The default outside production; in production the variable is required. */
   readonly developmentDefault?: string;
@@ -46,6 +46,7 @@ export const sections = {
     SOURCE_CREDENTIAL: {
       read: read.credential,
       secret: true,
+      example: 'the-credential-you-were-given',
       absent: 'required by commands that read the list, unless ADVERTISERS_FILE is set',
       meaning: 'sent as `Authorization: SWS <value>`',
     },
@@ -62,7 +63,11 @@ export const sections = {
       meaning: 'a JSON list of accounts (docs/connect.md)',
     },
     SOURCE_FORMAT: { read: read.word('json', 'xml'), default: 'json', meaning: '`json` or `xml`; the rows are equal' },
-    SOURCE_RATE: { read: read.rate, default: '10/s', meaning: 'requests per source by all workers together, or `off`' },
+    SOURCE_RATE: {
+      read: read.rate,
+      default: '10/s',
+      meaning: 'requests per source by all workers together, evenly spaced; at least one a day, or `off`',
+    },
     SOURCE_CONCURRENCY: { read: read.whole(1, 1000), default: '8', meaning: 'downloads at once per worker' },
     SOURCE_TIMEOUT: {
       read: read.timeout,
@@ -75,7 +80,8 @@ export const sections = {
     SYNC_WITHIN: {
       read: read.duration,
       default: '20m',
-      meaning: 'an account that no poll read for this long is a problem; over twice the longest pause of SYNC_SCHEDULE',
+      meaning:
+        'an account that no poll read for this long is a problem; over twice the longest pause of SYNC_SCHEDULE, nights and weekends included',
     },
     RECHECK_SCHEDULE: { read: read.schedule, default: '17 3 * * *', meaning: 'when all is read again: cron, or `off`' },
     RECHECK_WITHIN: {
@@ -128,6 +134,7 @@ export const sections = {
     S3_SSE: {
       read: read.word('off', 'AES256', 'aws:kms'),
       default: 'off',
+      example: 'aws:kms',
       meaning: "encryption to request: `AES256` or `aws:kms`; `off`: the bucket's own, such as a key of yours",
     },
   },
@@ -152,7 +159,11 @@ export const sections = {
     EXTRACT_KEEP: { read: read.whole(2, 1000), default: '7', meaning: 'how many snapshots stay at the target' },
   },
   admin: {
-    ADMIN_HOST: { read: read.host, default: '127.0.0.1', meaning: 'where status page, metrics and probes listen' },
+    ADMIN_HOST: {
+      read: read.host,
+      default: '127.0.0.1',
+      meaning: 'where the status page, /proof, /metrics, /livez, /readyz and /api/status listen',
+    },
     ADMIN_PORT: { read: read.whole(0, 65_535), default: '9090', meaning: 'their port; 0 takes a free one' },
     ADMIN_USER: {
       read: read.line,
@@ -161,10 +172,10 @@ export const sections = {
       meaning: 'the login of the admin port; probes need none',
     },
     ADMIN_PASSWORD: {
-      read: read.longSecret,
-      secret: true,
+      read: read.line,
+      secret: 'guarded',
       absent: 'required beyond this machine',
-      meaning: "that user's password; at least 16 characters",
+      meaning: "that user's password",
     },
   },
   prefill: {
@@ -172,7 +183,12 @@ export const sections = {
     PORT: { read: read.whole(0, 65_535), default: '8080', meaning: 'their port; 0 takes a free one' },
     AUTH_URL: { read: read.serviceUrl, example: 'https://auth.example.com', meaning: '{auth_url}: the OAuth server' },
     OAUTH_CLIENT_ID: { read: read.line, example: 'your-client-id', meaning: 'the OAuth client that asks for profiles' },
-    OAUTH_CLIENT_SECRET: { read: read.line, secret: true, meaning: "that client's secret" },
+    OAUTH_CLIENT_SECRET: {
+      read: read.line,
+      secret: true,
+      example: 'your-client-secret',
+      meaning: "that client's secret",
+    },
     OAUTH_REDIRECT_URI: {
       read: read.serviceUrl,
       example: 'https://intake.example.com/prefill/callback',
@@ -186,11 +202,11 @@ export const sections = {
     },
     PREFILL_KEY: {
       read: read.bearerToken,
-      secret: true,
+      secret: 'guarded',
       absent: 'prefill is off, or ADVERTISERS_FILE has one for each account',
-      meaning: 'redeems handles, sent as `Authorization: Bearer` by the careers site; at least 16 characters',
+      meaning: 'redeems handles, sent as `Authorization: Bearer` by the careers site',
     },
-    SESSION_SECRET: { read: read.longSecret, secret: true, meaning: 'signs links to resumes; at least 16 characters' },
+    SESSION_SECRET: { read: read.line, secret: 'guarded', meaning: 'signs links to resumes' },
     PREFILL_TTL: { read: read.duration, default: '24h', meaning: 'how long a profile that nobody redeems is kept' },
   },
   webhooks: {
@@ -233,6 +249,7 @@ export const sections = {
     NODE_ENV: {
       read: read.word('production', 'development', 'test'),
       default: 'development',
+      example: 'production',
       meaning: '`production` requires the settings marked so and rejects those for development; the image sets it',
     },
     LOG_LEVEL: {

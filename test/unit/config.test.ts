@@ -103,8 +103,10 @@ describe('settings that depend on each other', () => {
     ],
     ['an empty PGSSLMODE is none', { ...production, PGSSLMODE: '' }, []],
     ['a login is whole', { ...account, ADMIN_USER: 'a' }, ['ADMIN_PASSWORD']],
-    ['short secrets', { ...account, ...shortSecrets }, ['ADMIN_PASSWORD', 'PREFILL_KEY', 'SESSION_SECRET']],
+    ['short secrets', { ...production, ...shortSecrets }, ['ADMIN_PASSWORD', 'PREFILL_KEY', 'SESSION_SECRET']],
+    ['short secrets in development', { ...account, ...shortSecrets }, []],
     ['sixteen characters', { ...production, ADMIN_USER: 'a', ADMIN_PASSWORD: 'x'.repeat(16) }, []],
+    ['sixteen with their =', { ...production, ...prefill, PREFILL_KEY: `${'x'.repeat(15)}=` }, []],
     ['a webhook has a secret', { ...account, WEBHOOK_URL: webhook.WEBHOOK_URL }, ['WEBHOOK_SECRET']],
     ['a secret has a webhook', { ...account, WEBHOOK_SECRET: webhook.WEBHOOK_SECRET }, ['WEBHOOK_URL']],
     ['a privacy key cannot be guessed', { ...account, PRIVACY_KEY: 'x'.repeat(15) }, ['PRIVACY_KEY']],
@@ -284,11 +286,7 @@ const refusals: [name: string, ...texts: string[]][] = [
   ['SOURCE_URL', 'https://x/v1/advertiser/applications', 'https://x/v2', 'https://'],
   ['SOURCE_CREDENTIAL', 'SWS abc', 'a\nb', ' abc', 'abc ', 'pässword'],
   // What a bearer token cannot carry would be accepted here and refused at every redeem.
-  [
-    'PREFILL_KEY',
-    'a long random text',
-    ...['=1', ':1', '"y', ' abc', 'ü', '\nb'].map((end) => `sixteen-characters${end}`),
-  ],
+  ['PREFILL_KEY', 'a long random text', 'key=1', 'key:1', 'ke"y', 'Bearer abc', 'schlüssel', 'a\nb'],
   ['WEBHOOK_URL', 'ats.example.com', 'ftp://x/', 'https://u:p@x/', 'https://x/#a'],
   [
     'WEBHOOK_SECRET',
@@ -513,13 +511,13 @@ describe('several accounts', () => {
   });
 
   it('have a careers site each, which the settings of a single account do not replace', () => {
-    writeFileSync(join(stateDir, 'north-key'), 'the-key-of-the-north\n');
+    writeFileSync(join(stateDir, 'north-key'), 'key-of-north\n');
     const list = [
       { name: 'north', credential: 'x', prefillKeyFile: 'north-key', prefillReturnUrls: ['https://north.example.com'] },
       {
         name: 'south',
         credential: 'y',
-        prefillKey: 'the-key-of-the-south',
+        prefillKey: 'key-of-south',
         prefillReturnUrls: ['https://south.example.com/a'],
       },
       { name: 'west', credential: 'z' },
@@ -527,10 +525,12 @@ describe('several accounts', () => {
     const env = listed(list);
     const config = load({ ...env, ...client }, 'prefill');
     expect(config.prefill?.sites.map(({ name, key, returnUrls }) => [name, key.reveal(), ...returnUrls])).toEqual([
-      ['north', 'the-key-of-the-north', 'https://north.example.com/'],
-      ['south', 'the-key-of-the-south', 'https://south.example.com/a'],
+      ['north', 'key-of-north', 'https://north.example.com/'],
+      ['south', 'key-of-south', 'https://south.example.com/a'],
     ]);
     expect(refusedNames({ ...env, ...prefill }, 'prefill')).toEqual(['PREFILL_RETURN_URLS', 'PREFILL_KEY']);
+    const { SOURCE_CREDENTIAL: _, ...rest } = production;
+    expect(refusedNames({ ...rest, ...env, ...client }, 'prefill')).toEqual(['ADVERTISERS_FILE', 'ADVERTISERS_FILE']);
   });
 
   it('exclude the settings of a single one', () => {
@@ -556,13 +556,12 @@ describe('several accounts', () => {
     ['[0].credentialFile', [{ name: 'a', url: 'https://x', credentialFile: 'nowhere' }]],
     ['[0] needs prefillReturnUrls', [{ ...whole, prefillKey: 'xMARKERx' }]],
     ['[0] needs either prefillKey or', [{ ...whole, prefillReturnUrls: ['https://x'] }]],
-    ['[0].prefillKey must be at least 16', [{ ...whole, prefillKey: 'xMARKERx', prefillReturnUrls: ['https://x'] }]],
     ['[0].prefillReturnUrls', [{ name: 'a', credential: 'x', prefillKey: 'xMARKERx', prefillReturnUrls: 'https://x' }]],
     [
       'two accounts have the same key for prefills',
       [
-        { name: 'a', credential: 'x', prefillKey: 'xMARKERx-by-both', prefillReturnUrls: ['https://x'] },
-        { name: 'b', credential: 'y', prefillKey: 'xMARKERx-by-both', prefillReturnUrls: ['https://y'] },
+        { name: 'a', credential: 'x', prefillKey: 'xMARKERx', prefillReturnUrls: ['https://x'] },
+        { name: 'b', credential: 'y', prefillKey: 'xMARKERx', prefillReturnUrls: ['https://y'] },
       ],
     ],
     ['webhooks[0].url must be an http', [{ ...whole, webhooks: [{ ...hook, url: 'ats' }] }]],

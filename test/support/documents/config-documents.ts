@@ -35,7 +35,7 @@ export function renderTable(): string {
     .map(([title, settings]) => {
       const rows = settings.map(
         ([name, setting]) =>
-          `| \`${name}\`${setting.secret ? ' (secret)' : ''} | ${toDefault(setting)} | ${setting.meaning} |`,
+          `| \`${name}\`${setting.secret ? ` (secret${toLength(setting)})` : ''} | ${toDefault(setting)} | ${setting.meaning} |`,
       );
       return `### ${title}\n\n| variable | default | meaning |\n|---|---|---|\n${rows.join('\n')}\n`;
     })
@@ -67,7 +67,11 @@ function toLine(name: string, setting: Setting): string {
 }
 
 function toFileHint(name: string, setting: Setting): string {
-  return setting.secret ? `. Secret: also as ${name}_FILE` : '';
+  return setting.secret ? `. Secret${toLength(setting)}: also as ${name}_FILE` : '';
+}
+
+function toLength({ secret }: Setting): string {
+  return secret === 'guarded' ? ', at least 16 characters in production' : '';
 }
 
 function toPlain(markdown: string): string {
