@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { version } from '../../src/domain/schema.ts';
 import { toStatus } from '../../src/domain/status/status.ts';
 import { createFilled } from '../support/database/filled-metrics.ts';
+import { until } from '../support/suite/until.ts';
 
 async function loadNames(): Promise<string[]> {
   const { metrics, status } = createFilled();
@@ -45,6 +46,20 @@ describe('a scrape', () => {
     ]) {
       expect(text).toContain(`${line}\n`);
     }
+  });
+
+  it('tells how long the event loop has stood still at most', async () => {
+    const { metrics, status } = createFilled();
+    const loadBlock = async () => {
+      const text = await metrics.render(status);
+      return Number(/^intake_event_loop_block_seconds (\S+)$/m.exec(text)?.[1]);
+    };
+    await until(async () => (await loadBlock()) > 0);
+    const before = performance.now();
+    while (performance.now() - before < 500);
+    await until(async () => (await loadBlock()) >= 0.49);
+    // The next reader is told as well.
+    expect(await loadBlock()).toBeGreaterThanOrEqual(0.49);
   });
 
   it('forgets an advertiser that was removed', async () => {

@@ -1,6 +1,7 @@
 // Exposes the status as Prometheus metrics; the only user of prom-client. Label values are configured names and closed sets of words, so
 // their number is bounded whatever the source sends. docs/metrics.md lists every name; a test compares the two, and deploy/ with both.
 
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from '../../domain/schema.ts';
 import { type AdvertiserStatus, toUnusualSilence } from '../../domain/status/advertiser-status.ts';
@@ -16,6 +17,7 @@ export function createMetrics() {
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name, help, labelNames, registers });
   collectDefaultMetrics({ register });
+  for (const name of misnamed) register.removeSingleMetric(name);
   const passes = counter('intake_passes_total', 'Passes that ended, by kind and outcome.', 'pass', 'outcome');
   const troubles = counter('intake_troubles_total', 'Passes that failed, by the kind of trouble.', 'kind');
   const files = counter('intake_files_total', 'Files by outcome; failed ones are tried again.', 'outcome');
@@ -26,6 +28,16 @@ export function createMetrics() {
     labelNames: ['pass'],
     buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 1800],
     registers,
+  });
+  const loop = monitorEventLoopDelay();
+  loop.enable();
+  new Gauge({
+    name: 'intake_event_loop_block_seconds',
+    help: 'The longest time that the event loop of this process has stood still.',
+    registers,
+    collect() {
+      this.set(loop.max / 1e9);
+    },
   });
 
   return {
@@ -43,6 +55,9 @@ export function createMetrics() {
     },
   };
 }
+
+/** Gauges that prom-client names like counters. promtool rejects the names, and no alert rule needs them. */
+const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 type Gauges<T> = Readonly<Record<string, readonly [help: string, value: (one: T, at: Date) => number | null]>>;
 
@@ -85,16 +100,28 @@ const wholeGauges: Gauges<Status> = {
   intake_proof_limit_seconds: ['RECHECK_WITHIN.', ({ proofLimitMs }) => toSeconds(proofLimitMs)],
   intake_verify_limit_seconds: ['VERIFY_WITHIN.', ({ verifyWithinMs }) => toSeconds(verifyWithinMs)],
   intake_extract_limit_seconds: ['EXTRACT_WITHIN.', ({ extract }) => toSeconds(extract?.withinMs)],
-  intake_extract_timestamp_seconds: ['When published.', ({ extract: one }) => one && toSeconds(one.publishedAt ?? 0)],
+  intake_extract_timestamp_seconds: [
+    'When the last extract was published; 0 before the first one.',
+    ({ extract }) => extract && toSeconds(extract.publishedAt ?? 0),
+  ],
 };
 
 const advertiserGauges: Gauges<AdvertiserStatus> = {
   intake_advertiser_halted: ['1 while the advertiser is halted.', ({ halt }) => Number(halt !== null)],
   intake_applications: ['Applications stored.', ({ applications }) => applications],
-  intake_newest_application_timestamp_seconds: ['When the newest came.', (one) => toSeconds(one.newestSubmittedAt)],
+  intake_newest_application_timestamp_seconds: [
+    'When the newest stored application was submitted.',
+    ({ newestSubmittedAt }) => toSeconds(newestSubmittedAt),
+  ],
   intake_read_timestamp_seconds: ['When a poll last read everything new.', ({ readAt }) => toSeconds(readAt)],
-  intake_complete_through_timestamp_seconds: ['All stored to here.', (one) => toSeconds(one.coverage?.completeThrough)],
-  intake_coverage_doubt: ['1 while in doubt.', ({ coverage }) => Number((coverage?.risk ?? 'doubt') === 'doubt')],
+  intake_complete_through_timestamp_seconds: [
+    'Applications submitted up to here are all stored, under the certificate.',
+    ({ coverage }) => toSeconds(coverage?.completeThrough),
+  ],
+  intake_coverage_doubt: [
+    '1 while there is evidence against completeness, or nothing is proven.',
+    ({ coverage }) => Number((coverage?.risk ?? 'doubt') === 'doubt'),
+  ],
   intake_proof_age_seconds: [
     'Age of the proof over all ids, counted from its oldest part.',
     ({ coverage }, at) => (coverage?.certificate === 'unproven' ? null : toAge(coverage?.asOf, at)),
@@ -106,15 +133,24 @@ const advertiserGauges: Gauges<AdvertiserStatus> = {
     ({ submittedAt }, at) => toSeconds(toUnusualSilence(submittedAt, at.getTime())?.silentForMs ?? 0),
   ],
   intake_quarantined: ['List elements in quarantine.', ({ quarantined }) => quarantined],
-  intake_unread_bytes_age_seconds: ['Since the oldest bytes were read.', (one, at) => toAge(one.verifiedSince, at)],
+  intake_unread_bytes_age_seconds: [
+    'Time since the oldest stored bytes were last read.',
+    ({ verifiedSince }, at) => toAge(verifiedSince, at),
+  ],
   intake_downloads_waiting: ['Downloads in the queue.', ({ waiting }) => waiting],
   intake_downloads_due: ['Downloads that are due now.', ({ due }) => due],
-  intake_oldest_due_download_timestamp_seconds: ['Since when one is due.', ({ oldestDueAt }) => toSeconds(oldestDueAt)],
+  intake_oldest_due_download_timestamp_seconds: [
+    'When the oldest due download became due.',
+    ({ oldestDueAt }) => toSeconds(oldestDueAt),
+  ],
 };
 
 const isHalted = (state: WebhookState) => state === 'halted' || state === 'disabled';
 const webhookGauges: Gauges<WebhookStatus> = {
-  intake_webhook_halted: ['1 while halted or disabled.', (one, at) => Number(isHalted(toWebhookState(one, at)))],
+  intake_webhook_halted: [
+    '1 while the endpoint takes no events: halted or disabled.',
+    (one, at) => Number(isHalted(toWebhookState(one, at))),
+  ],
   intake_webhook_events_waiting: ['Events that it has not taken yet, counted up to 10,000.', ({ behind }) => behind],
   intake_webhook_lag_seconds: ['How long the first has waited.', (one, at) => toSeconds(toWebhookLagMs(one, at))],
 };
