@@ -23,6 +23,13 @@ ${renderCertificates(explanation)}
   return renderDocument(`Proof of ${advertiser} · Intake`, body, at);
 }
 
+/** Shown where there is no proof to explain: the account was not identified yet, or no account has this name. */
+export function renderNoProofPage(isKnown: boolean, at: Date): Html {
+  const why = isKnown ? 'The source has not told yet which account this is.' : 'No account has this name.';
+  const body = html`<main>${renderHeadline({ name: 'fair', sign: 'i', word: 'Nothing to show' }, why)}</main>`;
+  return renderDocument('Proof · Intake', body, at);
+}
+
 const moods = {
   proven: { name: 'good', sign: '✓' },
   assumed: { name: 'fair', sign: 'i' },

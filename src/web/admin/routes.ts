@@ -16,7 +16,7 @@ import type { Finding } from '../../sync/worker/health-checks.ts';
 import { type Clients, createGuessLimit, isEqualSecret } from '../limits.ts';
 import { createHeaders, type HttpServer, openServer } from '../server.ts';
 import type { Metrics } from './metrics.ts';
-import { renderProofPage } from './proof-page.ts';
+import { renderNoProofPage, renderProofPage } from './proof-page.ts';
 import { renderStatusPage, renderUnknownPage } from './status-page.ts';
 
 export interface AdminOptions extends Clients {
@@ -39,32 +39,32 @@ export interface AdminOptions extends Clients {
 }
 
 /** How long loaded values are cached, so that many viewers do not load the database. */
-const cachedMs = 2_000;
+const ageMs = { status: 2_000, history: 30_000, proof: 10_000 };
 /** A readiness probe that takes longer fails. */
 const readinessMs = 5_000;
 
 /** Starts listening. Disposing ends open requests at once: they must not delay the shutdown of a worker. */
 export async function openAdmin(deps: AdminOptions): Promise<HttpServer> {
   const { host, port, store, metrics, login } = deps;
-  const loadStatus = createCache<Status, void>(deps.loadStatus);
-  const loadHistory = createCache<History, void>(() => store.reports.loadHistory(new Date()));
-  const loadProof = createCache(store.evidence.loadCurrentProof);
+  const loadStatus = createCache<Status, void>(deps.loadStatus, ageMs.status);
+  const loadHistory = createCache<History, void>(() => store.reports.loadHistory(new Date()), ageMs.history);
+  const loadProof = createCache(store.evidence.loadCurrentProof, ageMs.proof);
   // Anybody may ask for readiness: those who ask at the same time share one check.
   const loadReadiness = createCache<readonly Finding[], void>(() => loadInTime(deps.loadReadiness), 0);
   const guess = createGuessLimit(deps);
   const isUser = (user: string, password: string, context: Context) =>
     login !== null &&
     guess(context, isEqualSecret(JSON.stringify([user, password]), JSON.stringify([login.user, login.password()])));
-  const answerUnknown = (context: Context, cause: unknown) => {
-    // Of a Trouble, with host and port; other errors may quote a value.
-    const reason = cause instanceof Trouble ? cause.message : null;
-    const waits = deps.loadOwnWaits();
-    const error = 'The database does not answer';
-    if (context.req.path === '/api/status') return context.json({ error: `${error}.`, reason, waits }, 503);
-    // A scrape without accounts would look like a worker that has none.
-    if (context.req.path === '/metrics') return context.text(`${error}: ${reason}\n`, 503);
-    const since = waits.find(({ dependency }) => dependency === 'database')?.since ?? null;
-    return context.html(renderUnknownPage(reason, since), 503);
+  const toUnknownPage = (context: Context, error: unknown) => {
+    const since = deps.loadOwnWaits().find(({ dependency }) => dependency === 'database')?.since ?? null;
+    return context.html(renderUnknownPage(toReason(error), since), 503);
+  };
+  /** The named account, or the first one; its proof, if its id is known. */
+  const loadAccount = async (asked: string | undefined) => {
+    const { advertisers, at } = await loadStatus();
+    const account = asked === undefined ? advertisers[0] : advertisers.find(({ name }) => name === asked);
+    const advertiserId = account?.advertiserId ?? null;
+    return { account, proof: advertiserId === null ? null : await loadProof(advertiserId), at };
   };
   const app = new Hono();
   // This port speaks http; only a proxy in front of it can promise https.
@@ -73,7 +73,6 @@ export async function openAdmin(deps: AdminOptions): Promise<HttpServer> {
   // Hono's default writes the error to the console, with any value that the error quotes.
   app.onError((error, context) => {
     if (error instanceof HTTPException) return error.getResponse();
-    if (error instanceof NotLoaded) return answerUnknown(context, error.cause);
     deps.onError(context.req.routePath, error);
     return context.text('The request failed; the log says why.', 500);
   });
@@ -88,25 +87,39 @@ export async function openAdmin(deps: AdminOptions): Promise<HttpServer> {
 
   if (login !== null) app.use(basicAuth({ realm: 'Intake', verifyUser: isUser }));
 
-  app.get('/metrics', async (context) => {
-    const text = await metrics.render(await loadStatus());
-    return context.body(text, 200, { 'Content-Type': metrics.contentType });
-  });
-  app.get('/api/status', async (context) => {
-    const report = toJson(toReport(await loadStatus()));
-    return context.body(report, 200, { 'Content-Type': 'application/json' });
-  });
-  app.get('/', async (context) => {
+  // The second function of each `then` answers where loading fails: the database does not answer.
+  app.get('/metrics', (context) =>
+    loadStatus().then(
+      async (status) => context.body(await metrics.render(status), 200, { 'Content-Type': metrics.contentType }),
+      // A scrape without accounts would look like a worker that has none.
+      (error: unknown) => context.text(`The database does not answer: ${toReason(error)}\n`, 503),
+    ),
+  );
+  app.get('/api/status', (context) =>
+    loadStatus().then(
+      (status) => context.body(toJson(toReport(status)), 200, { 'Content-Type': 'application/json' }),
+      (error: unknown) => {
+        const reason = toReason(error);
+        return context.json({ error: 'The database does not answer.', reason, waits: deps.loadOwnWaits() }, 503);
+      },
+    ),
+  );
+  app.get('/', (context) => {
     const refreshSeconds = context.req.query('refresh') === undefined ? null : 30;
-    return context.html(renderStatusPage(await loadStatus(), await loadHistory(), refreshSeconds));
+    return Promise.all([loadStatus(), loadHistory()]).then(
+      ([status, history]) => context.html(renderStatusPage(status, history, refreshSeconds)),
+      (error: unknown) => toUnknownPage(context, error),
+    );
   });
-  app.get('/proof', async (context) => {
-    const { advertisers, at } = await loadStatus();
-    const asked = context.req.query('advertiser') ?? advertisers[0]?.name;
-    const account = advertisers.find(({ name }) => name === asked);
-    if (account === undefined) return context.text('No account has this name.\n', 404);
-    return context.html(renderProofPage(account.name, await loadProof(account.advertiserId), at));
-  });
+  app.get('/proof', (context) =>
+    loadAccount(context.req.query('advertiser')).then(
+      ({ account, proof, at }) =>
+        account && proof
+          ? context.html(renderProofPage(account.name, proof, at))
+          : context.html(renderNoProofPage(account !== undefined, at), 404),
+      (error: unknown) => toUnknownPage(context, error),
+    ),
+  );
   app.get('/status.css', (context) => context.body(style, 200, { 'Content-Type': 'text/css; charset=utf-8' }));
   app.get('/icon.svg', (context) => context.body(icon, 200, { 'Content-Type': 'image/svg+xml' }));
   return await openServer({ host, port, fetch: app.fetch, setting: 'ADMIN_PORT', closingMs: 0 });
@@ -124,6 +137,11 @@ function onlyHosts(hosts: readonly string[]): MiddlewareHandler {
   };
 }
 
+/** Why the database does not answer: a Trouble's message, with host and port; null for other errors, which may quote a value. */
+function toReason(error: unknown): string | null {
+  return error instanceof Trouble ? error.message : null;
+}
+
 /** One object per check. The detail of a failed check may name hosts, so only users who may see the status get it. */
 function toProbe(context: Context, findings: readonly Finding[], mayKnow: boolean): Response {
   const ok = findings.every((finding) => finding.ok);
@@ -139,22 +157,17 @@ async function loadInTime(load: () => Promise<readonly Finding[]>): Promise<read
   return await Promise.race([checked, sleep(readinessMs, late, { ref: false })]);
 }
 
-/** Thrown where a value cannot be loaded: the database does not answer. */
-class NotLoaded extends Error {}
-
 /**
  * Caches loaded values: at most one load of a key at a time, and at most one per `ageMs`. A failure is not cached. Keys are ids of
  * configured accounts, so there are few.
  */
-function createCache<T, K>(load: (key: K) => Promise<T>, ageMs = cachedMs): (key: K) => Promise<T> {
+function createCache<T, K>(load: (key: K) => Promise<T>, ageMs: number): (key: K) => Promise<T> {
   const kept = new Map<K, Promise<T>>();
   return (key) => {
     const known = kept.get(key);
     if (known !== undefined) return known;
     const drop = () => kept.delete(key);
-    const value = load(key).catch((cause: unknown) => {
-      throw new NotLoaded('', { cause });
-    });
+    const value = load(key);
     kept.set(key, value);
     value.then(() => setTimeout(drop, ageMs).unref(), drop);
     return value;
