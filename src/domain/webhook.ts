@@ -107,8 +107,11 @@ export function describeAnswer(answer: Answer): string {
 export interface WebhookStatus {
   readonly advertiser: string;
   readonly name: string;
-  /** The last event that the endpoint took or passed: of another type, or too old when it was new. 0 if there is none. */
-  readonly position: bigint;
+  /**
+   * The last event that the endpoint took or passed: of another type, or too old when it was new. 0 if there is none, null before a worker
+   * knows the endpoint.
+   */
+  readonly position: bigint | null;
   /** Events after the position, counted up to 10,000. */
   readonly behind: number;
   readonly behindSince: Date | null;
@@ -123,9 +126,10 @@ export interface WebhookStatus {
   readonly answeredAt: Date | null;
 }
 
-export type WebhookState = 'up to date' | 'delivering' | 'failing' | 'halted' | 'disabled';
+export type WebhookState = 'new' | 'up to date' | 'delivering' | 'failing' | 'halted' | 'disabled';
 
 export function toWebhookState(one: WebhookStatus, now: Date): WebhookState {
+  if (one.position === null) return 'new';
   if (one.stop !== null) return 'disabled';
   if (one.failingSince === null) return one.behind === 0 ? 'up to date' : 'delivering';
   return now.getTime() - one.failingSince.getTime() < retryForMs ? 'failing' : 'halted';
@@ -139,7 +143,7 @@ export function toWebhookLagMs({ behindSince }: WebhookStatus, now: Date): numbe
 export function toWebhookWords(one: WebhookStatus, now: Date) {
   const { name, advertiser, behind, lastAnswer, answeredAt, nextAt, stop } = one;
   return {
-    ...{ name, advertiser, state: toWebhookState(one, now), position: String(one.position) },
+    ...{ name, advertiser, state: toWebhookState(one, now), position: String(one.position ?? '') },
     'events waiting': formatCount(behind),
     behind: behind === 0 ? '' : formatSpan(toWebhookLagMs(one, now)),
     'last answer': answeredAt === null ? 'none yet' : `${lastAnswer}, ${formatAgo(answeredAt, now)}`,

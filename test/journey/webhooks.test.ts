@@ -138,7 +138,10 @@ test('an operator lists endpoints, sends a ping, and continues a disabled one', 
     [id],
   );
   const { said } = await call('webhook', 'list');
-  expect(said.webhooks).toMatchObject([{ advertiser: 'acme', name: 'ats', position: '41', behind: 1, stop: 'gone' }]);
+  expect(said.webhooks).toMatchObject([
+    { advertiser: 'acme', name: 'ats', position: '41', behind: 1, stop: 'gone' },
+    { advertiser: 'acme', name: 'crm', position: null, behind: 0, stop: null },
+  ]);
   const status = await call('status');
   expect(status.said.problems).toContainEqual({
     advertiser: 'acme',
@@ -148,6 +151,7 @@ test('an operator lists endpoints, sends a ping, and continues a disabled one', 
   });
   const { stdout } = await callIntake(['webhook', 'list'], env);
   expect(stdout).toMatch(/ats .* acme .* disabled .* 41 /);
+  expect(stdout).toMatch(/crm .* acme .* new /);
   expect(stdout).not.toContain(new URL(receiver.url).port);
 
   // The doctor reads the settings of endpoints, and sends nothing.

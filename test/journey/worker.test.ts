@@ -35,6 +35,9 @@ describe('a worker', () => {
     expect(metrics).toMatch(/^intake_files_total\{outcome="stored"\} [1-9]/m);
     const health = await callIntake(['healthcheck'], { ADMIN_PORT: new URL(worker.adminUrl).port });
     expect(health).toMatchObject({ code: 0, stdout: expect.stringContaining('alive') });
+    const everywhere = { ADMIN_HOST: '0.0.0.0', ADMIN_USER: 'a', ADMIN_PASSWORD: 'b' };
+    const near = await callIntake(['healthcheck'], { ...everywhere, ADMIN_PORT: new URL(worker.adminUrl).port });
+    expect(near).toMatchObject({ code: 0, stdout: expect.stringContaining('http://127.0.0.1:') });
     const taken = await callIntake(['worker'], { ...settings.env, ADMIN_PORT: new URL(worker.adminUrl).port });
     expect(taken).toMatchObject({ code: 2, stderr: expect.stringContaining('ADMIN_PORT: port') });
 

@@ -57,6 +57,10 @@ export const erase = command({
     ['intake erase --application 120045 --dry-run', 'show what would be erased with one application'],
     ['intake erase --application 120045 --yes', 'erase it and print the receipt'],
     ['intake erase --email jo@example.com --dry-run', 'everything with this address, prefills and quarantine included'],
+    [
+      'intake erase --email jo@example.com --and-future --yes',
+      'erase it; what was never read before is not stored either',
+    ],
     ['intake erase --retention --yes', 'everything older than RETENTION, without the safety limit of the worker'],
   ],
   options,

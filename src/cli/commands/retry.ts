@@ -2,7 +2,7 @@
 // `intake webhook`: shows the endpoints that workers deliver events to, and sends one of them a ping.
 
 import { formatCount } from '../../domain/format.ts';
-import { describeAnswer, isDelivered, toPing } from '../../domain/webhook.ts';
+import { describeAnswer, isDelivered, toPing, type WebhookStatus } from '../../domain/webhook.ts';
 import { advertiser, type Context, command, type Given, option, toId, toKind, toWord } from '../command.ts';
 import { exitCodes, Misuse } from '../failure.ts';
 import { loadCommandConfig, openKnown, requireNamed } from '../open.ts';
@@ -81,17 +81,24 @@ export const webhook = command({
 });
 
 async function list({ env, terminal }: Context) {
-  const config = await loadCommandConfig(env, ['database', 'privacy']);
+  const config = await loadCommandConfig(env, ['database', 'privacy', 'webhooks']);
   const { openStoreOf } = await import('../../app/database.ts');
   const { renderWebhooks } = await import('../render-status.ts');
   await using store = await openStoreOf(config, 'webhook');
-  const webhooks = await store.webhooks.loadWebhooks();
+  const known = await store.webhooks.loadWebhooks();
+  const webhooks = config.webhooks.endpoints.map(
+    ({ account, name }) => known.find((one) => one.advertiser === account && one.name === name) ?? toNew(account, name),
+  );
   terminal.result({ webhooks }, () =>
-    webhooks.length === 0
-      ? 'No webhook is known: a worker takes those of its settings, of accounts that were read, at its start.'
-      : renderWebhooks(webhooks, new Date()),
+    webhooks.length === 0 ? 'No webhook is configured.' : renderWebhooks(webhooks, new Date()),
   );
   return exitCodes.done;
+}
+
+/** An endpoint that no worker knows yet: none has started with it, or the account has read nothing so far. */
+function toNew(advertiser: string, name: string): WebhookStatus {
+  const none = { behindSince: null, failingSince: null, nextAt: null, stop: null, lastAnswer: null, answeredAt: null };
+  return { advertiser, name, position: null, behind: 0, failures: 0, ...none };
 }
 
 async function ping({ env, terminal }: Context, name: string) {

@@ -23,7 +23,8 @@ export const migrate = command({
     const config = await loadCommandConfig(env, ['database']);
     const { openPlace } = await import('../../app/database.ts');
     const { openDatabase } = await import('../../store/postgres/database.ts');
-    const { ensureSchema, loadApplied, migrate: apply, toPending } = await import('../../store/postgres/migrations.ts');
+    const migrations = await import('../../store/postgres/migrations.ts');
+    const { ensureSchema, loadApplied, lockTimeoutMs, migrate: apply, toPending } = migrations;
     await using place = await openPlace(config);
     await using db = openDatabase({ url: place.url, role: 'migrate' });
     // Says which transaction keeps a migration from its lock.
@@ -31,7 +32,9 @@ export const migrate = command({
     if (print) {
       const pending = toPending(await loadApplied(db), finish);
       terminal.result({ pending: pending.map(({ name, statements }) => ({ name, statements })) }, () =>
-        pending.length === 0 ? '-- The schema is up to date.' : pending.map(renderMigration),
+        pending.length === 0
+          ? '-- The schema is up to date.'
+          : pending.map((one) => renderMigration(one, lockTimeoutMs)),
       );
       return exitCodes.done;
     }
@@ -86,8 +89,9 @@ export const grants = command({
   },
 });
 
-/** As `intake migrate` runs it: what waits behind a lock waits for a second at most, and the whole is tried again. */
-function renderMigration({ name, statements, inTransaction }: Migration): string {
-  const lines = inTransaction ? ['BEGIN;', "SET LOCAL lock_timeout = '1s';", ...statements, 'COMMIT;'] : statements;
+/** As `intake migrate` runs it: with a limit for locks, behind which others wait. */
+function renderMigration({ name, statements, inTransaction }: Migration, lockTimeoutMs: number): string {
+  const limit = `SET LOCAL lock_timeout = ${lockTimeoutMs};`;
+  const lines = inTransaction ? ['BEGIN;', limit, ...statements, 'COMMIT;'] : statements;
   return [`-- ${name}`, ...lines, ''].join('\n');
 }

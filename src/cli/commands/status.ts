@@ -1,7 +1,7 @@
 // `intake status`: prints the status as text or JSON; once, as a check for cron jobs, or repeatedly. `intake healthcheck`: requests /livez of
 // the worker on this machine, for a container's HEALTHCHECK; it needs no database and no login.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isHealthy, toReport } from '../../domain/status/status.ts';
+import { isHealthy, type Status, toReport, toUnknownStatus } from '../../domain/status/status.ts';
 import { command, flag } from '../command.ts';
 import { exitCodes } from '../failure.ts';
 import { loadCommandConfig } from '../open.ts';
@@ -23,15 +23,19 @@ export const status = command({
     const { isTemporary } = await import('../../sync/retry.ts');
     const { renderStatus } = await import('../render-status.ts');
     await using store = await openAnyStore(config, 'status');
+    let awaySince: Date | null = null;
     for (;;) {
+      let value: Status;
       try {
-        const value = await loadAnyStatus(store, config);
-        terminal.result(toReport(value), () => `${watch && terminal.isScreen ? clear : ''}${renderStatus(value)}`);
-        if (!watch) return check && !isHealthy(value) ? exitCodes.unhealthy : exitCodes.done;
+        value = await loadAnyStatus(store, config);
+        awaySince = null;
       } catch (error) {
         if (!watch || !isTemporary(error)) throw error;
-        terminal.note(error.message);
+        awaySince ??= new Date();
+        value = toUnknownStatus(new Date(), awaySince, error.message);
       }
+      terminal.result(toReport(value), () => `${watch && terminal.isScreen ? clear : ''}${renderStatus(value)}`);
+      if (!watch) return check && !isHealthy(value) ? exitCodes.unhealthy : exitCodes.done;
       await sleep(2_000, undefined, { signal }).catch(() => {});
       if (signal.aborted) return exitCodes.done;
     }
@@ -44,8 +48,9 @@ export const healthcheck = command({
   examples: [['intake healthcheck', "for a container's HEALTHCHECK: requests /livez on ADMIN_PORT"]],
   async run({ env, signal, terminal }) {
     const { ADMIN_HOST, ADMIN_PORT } = (await loadCommandConfig(env, ['admin'])).admin;
-    // To connect to 0.0.0.0 or [::] leads to this machine.
-    const url = `http://${ADMIN_HOST}:${ADMIN_PORT}/livez`;
+    // A worker that listens on every address is reached on loopback.
+    const host = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' }[ADMIN_HOST] ?? ADMIN_HOST;
+    const url = `http://${host}:${ADMIN_PORT}/livez`;
     const until = AbortSignal.any([signal, AbortSignal.timeout(4_000)]);
     const none = 'no answer within 4 s: no worker runs here, or it has another ADMIN_HOST or ADMIN_PORT';
     const { ok, detail } = await fetch(url, { signal: until, redirect: 'error' }).then(

@@ -85,11 +85,14 @@ async function showEstimates(
   chosen: BackfillRange,
 ): Promise<ExitCode> {
   const { backfillParallel: parallel } = await import('../../app.ts');
-  const { openStoreOf } = await import('../../app/database.ts');
+  const { openAnyStore } = await import('../../app/database.ts');
   const { openSources } = await import('../../app/clients.ts');
   const { toRanges } = await import('../../sync/read/read-account.ts');
   const { estimate } = await import('../../sync/read/estimate.ts');
-  await using store = await openStoreOf(config, 'backfill');
+  // An estimate creates a missing schema but does not upgrade an existing one.
+  await using store = await openAnyStore(config, 'backfill');
+  const { state } = await store.schema.loadSchema();
+  await (state === 'absent' ? store.schema.ensure({ signal }) : store.schema.requireSchema());
   await using sources = openSources(config, store, { isLook: true });
   const { advertisers, SOURCE_RATE: requestsPerSecond } = config.source;
   const estimates = [];

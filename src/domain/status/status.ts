@@ -78,6 +78,12 @@ function toWaitProblems(waits: readonly Wait[], now: Date): Problem[] {
   });
 }
 
+export function toUnknownStatus(at: Date, since: Date, reason: string): Status {
+  const what = `The database has been unreachable since ${formatMoment(since)}`;
+  const problem = { advertiser: null, what: `${what}: ${reason}`, command: 'intake doctor', urgent: true };
+  return { ...toStatus(at, []), headline: `${what}.`, problems: [problem] };
+}
+
 export function isHealthy({ advertisers, problems }: Status): boolean {
   return advertisers.length > 0 && !problems.some((problem) => problem.urgent);
 }

@@ -29,7 +29,8 @@ import { keepOutOlder } from './processes.ts';
 
 /** The key of the advisory lock that lets one process migrate at a time. */
 const lockKey = 7_400_105;
-const lockTimeoutMs = 1_000;
+/** How long a migration waits for a lock, and others behind it, before it gives way and tries again. */
+export const lockTimeoutMs = 1_000;
 const pauseMs = 5_000;
 const turnMs = 500;
 const lookMs = 250;

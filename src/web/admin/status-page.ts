@@ -90,7 +90,14 @@ function renderFiles(one: AdvertiserStatus): Html {
   return html`${formatCount(stored)} <span class="aside">${toLost(one).join(', ')}</span>`;
 }
 
-const moodOf = { 'up to date': 'good', delivering: 'good', failing: 'fair', halted: 'bad', disabled: 'bad' } as const;
+const moodOf = {
+  new: 'fair',
+  'up to date': 'good',
+  delivering: 'good',
+  failing: 'fair',
+  halted: 'bad',
+  disabled: 'bad',
+} as const;
 
 function renderWebhooks({ webhooks, at }: Status): Html {
   if (webhooks.length === 0) return html``;

@@ -26,28 +26,29 @@ test('intake status --check ends with 0 while what is new is read, else with 8',
   expect(await check()).toBe(0);
 });
 
-test('intake status --watch goes on while the database restarts, and says that it is unreachable', {
+test('intake status --watch goes on while the database restarts, and says since when it is unreachable', {
   tags: ['slow'],
 }, async ({ openSite }) => {
   const { database, env } = await openSite({ applications: 5 });
   await using gate = await openTcpGate(database.url, { shut: true });
   const { child, ended } = startIntake(['status', '--watch', '--json'], { ...env, DATABASE_URL: gate.url });
-  if (child.stdout === null || child.stderr === null) throw new Error('The command has no output.');
-  const open = (input: NodeJS.ReadableStream) => createInterface({ input })[Symbol.asyncIterator]();
-  const [said, noted] = [open(child.stdout), open(child.stderr)];
-  const untilLine = async (lines: AsyncIterator<string>, words: RegExp) => {
+  if (child.stdout === null) throw new Error('The command has no output.');
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const untilSaid = async (words: RegExp) => {
     for (;;) {
       const { value, done } = await lines.next();
       if (done) throw new Error(`It ended: ${JSON.stringify(await ended)}`);
-      if (words.test(value)) return;
+      if (words.test(value)) return JSON.parse(value) as { headline: string; healthy: boolean };
     }
   };
-  const away = /^The database at 127\.0\.0\.1:\d+ cannot be reached/;
-  await untilLine(noted, away);
+  const away =
+    /^\{.*The database has been unreachable since \d{4}-.+: The database at 127\.0\.0\.1:\d+ cannot be reached/;
+  expect(await untilSaid(away)).toMatchObject({ healthy: false });
   await gate.open();
-  await untilLine(said, /"staleAfterMs":\d/);
+  expect((await untilSaid(/"staleAfterMs":\d/)).headline).not.toContain('unreachable');
   await gate.shut();
-  await untilLine(noted, away);
+  const { headline } = await untilSaid(away);
+  expect((await untilSaid(away)).headline).toBe(headline);
   child.kill('SIGTERM');
   expect((await ended).code).toBe(0);
 });

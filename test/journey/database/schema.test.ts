@@ -67,6 +67,13 @@ test('a schema that is ahead is shown by status; the others end with 7', { tags:
   }
 });
 
+test('an estimate before the first load creates the schema', async ({ openSite }) => {
+  await using bare = await openTestDatabase();
+  await bare.query(`DROP SCHEMA intake CASCADE; DROP SCHEMA intake_analytics CASCADE`);
+  const { intake } = await openSite({ applications: 3, database: bare });
+  expect(await intake('backfill --dry-run')).toMatchObject({ code: 0, stdout: expect.stringContaining('about 3') });
+});
+
 test('a database without a schema ends a look with 7, and is filled by intake migrate', async ({ openSite }) => {
   await using bare = await openTestDatabase();
   await bare.query(`DROP SCHEMA intake CASCADE; DROP SCHEMA intake_analytics CASCADE`);
