@@ -111,10 +111,12 @@ describe('the status page', () => {
     const rows = page.getByRole('region', { name: 'Webhooks' }).getByRole('row');
     expect(await rows.count()).toBe(5);
     const texts = await rows.allInnerTexts();
-    expect(texts[1]).toMatch(/^ats\s+fern-and-finch\s+up to date\s+0\s+it answered 204 \S+ ago\s*$/);
-    expect(texts[2]).toMatch(/harbour-logistics\s+failing\s+2\s+2h\s+the connection to .*1m ago\s+\d{4}-\d\d-\d\d/s);
-    expect(texts[3]).toMatch(/^crm\s+northside-clinics\s+disabled\s+0\s+it answered 410 3d ago\s*$/);
-    expect(texts[4]).toMatch(/^new\s+northside-clinics\s+up to date\s+0\s+none yet\s*$/);
+    expect(texts[1]).toMatch(/^ats\s+fern-and-finch\s+up to date\s+9\s+0\s+it answered 204, \S+ ago\s*$/);
+    expect(texts[2]).toMatch(
+      /harbour-logistics\s+failing\s+1\s+2\s+2h\s+the connection to .*1m ago\s+\d{4}-\d\d-\d\d/s,
+    );
+    expect(texts[3]).toMatch(/^crm\s+northside-clinics\s+disabled\s+9\s+0\s+it answered 410, 3d ago\s*$/);
+    expect(texts[4]).toMatch(/^new\s+northside-clinics\s+up to date\s+0\s+0\s+none yet\s*$/);
     const moods = await rows.locator('.badge').evaluateAll((all) => all.map((one) => one.className));
     expect(moods).toEqual(['badge good', 'badge fair', 'badge bad', 'badge good']);
     await page.setViewportSize({ width: 390, height: 844 });
