@@ -220,7 +220,7 @@ test('what a candidate lent to a careers site goes with their address, with its 
   const site = `${home}apply/zeldabeth`;
   const link = '/v2/resumes/00000000-0000-4000-8000-000000000001';
   await visit(intake, {
-    profile: { lastName: zelda.lastName, emailAddress: email, link },
+    profile: { lastName: zelda.lastName, emailAddress: email, jobSeekerId: zelda.jobSeekerId, link },
     request: {
       ...{ formUrl: `${site}?who=Quarlesworth`, returnUrl: `${site}#Quarlesworth` },
       ...{ positionTitle: 'for Quarlesworth', positionUri: `${site}?who=Quarlesworth` },

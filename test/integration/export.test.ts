@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { exportPerson } from '../../src/sync/privacy/export.ts';
 import { shareDatabase } from '../support/database/test-database.ts';
+import { visit } from '../support/prefill/prefill-visit.ts';
 import { testPrivacyKey } from '../support/processes/syncing.ts';
 import { openSmallIntake, type SmallIntake, verifyAt } from '../support/small-intake.ts';
 import { testFirst } from '../support/suite/variants.ts';
@@ -120,6 +121,37 @@ describe('an account whose applications carry several addresses', () => {
       const { summary } = await exportAt(intake, id, `export-${id}`);
       expect(summary).toMatchObject({ applicationIds: ids, leftOut: 0 });
     }
+  });
+});
+
+describe('a prefill', () => {
+  testFirst<[string, string, Record<string, string>, number]>([
+    ['another account', 'z1', { emailAddress: zelda.email, jobSeekerId: 'stranger' }, 0],
+    ['no account', 'z1', { emailAddress: zelda.email }, 0],
+    ['another account than one who has none', '', { emailAddress: zelda.email, jobSeekerId: 'stranger' }, 0],
+    ['no account either', '', { emailAddress: zelda.email }, 1],
+    ['the account under another address', 'z1', { emailAddress: stranger.email, jobSeekerId: 'z1' }, 1],
+    ['the account and the address', 'z1', { emailAddress: zelda.email, jobSeekerId: 'z1' }, 1],
+  ])('with the address that an applicant typed is not shown to them unless it is theirs: %s', async (given) => {
+    const [, jobSeekerId, profile, prefills] = given;
+    await using intake = await openSmallIntake({ database });
+    const link = '/v2/resumes/00000000-0000-4000-8000-000000000001';
+    await visit(intake, { profile: { ...profile, phone: '0400 111 222', link } });
+    const [id = 0n] = await intake.receive([{ ...zelda, email: 'Zelda@Example.com', jobSeekerId }]);
+    const { summary, text } = await exportAt(intake, id);
+    expect(summary).toMatchObject({ prefills, prefillsLeftOut: 1 - prefills, files: prefills });
+    expect(text.includes('0400 111 222')).toBe(prefills > 0);
+  });
+
+  test('of an account that several people share is shown to the one with its address', async () => {
+    await using intake = await openSmallIntake({ database });
+    const jobSeekerId = 'shared';
+    const [id = 0n] = await intake.receive([zelda, stranger].map((one) => ({ ...one, jobSeekerId })));
+    for (const emailAddress of [zelda.email, stranger.email])
+      await visit(intake, { profile: { emailAddress, jobSeekerId } });
+    const { summary, text } = await exportAt(intake, id);
+    expect(summary).toMatchObject({ prefills: 1, prefillsLeftOut: 1 });
+    expect(text).not.toMatch(/stranger/i);
   });
 });
 

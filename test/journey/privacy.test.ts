@@ -230,6 +230,7 @@ test('a person who asks gets a folder with every row and file of theirs, and nob
         applicationIds: [String(first), String(second)],
         leftOut: 0,
         prefills: 0,
+        prefillsLeftOut: 0,
         files: 3,
         missing: 0,
       },

@@ -198,12 +198,14 @@ export const exportCommand = command({
       const next = 'Check the id; intake status shows which advertisers are stored.';
       throw new Misuse(`Application ${applicationId} is not stored, or it was erased.`, next);
     }
-    const { applicationIds, leftOut, prefills, files, missing } = written;
+    const { applicationIds, leftOut, prefills, prefillsLeftOut, files, missing } = written;
     const lost = missing > 0 ? `; ${formatCount(missing, 'file is', 'files are')} not in the store: intake verify` : '';
     terminal.result({ exports: [written] }, () => [
       `${written.folder}: applications ${applicationIds.join(', ')}; ${formatCount(files, 'file')}, ${formatCount(prefills, 'prefill')}${lost}.`,
       leftOut > 0 &&
         `Left out: ${formatCount(leftOut, 'application')} of the same jobseeker account with another address, which may be somebody else's.`,
+      prefillsLeftOut > 0 &&
+        `Left out: ${formatCount(prefillsLeftOut, 'prefill')} with the same account or address, which may be somebody else's.`,
     ]);
     return missing > 0 ? exitCodes.incomplete : exitCodes.done;
   },

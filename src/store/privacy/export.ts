@@ -1,11 +1,11 @@
 // Exports what is stored about one person: the rows as one JSON text that keeps every digit, and the list of files. One application
 // identifies the person. Others of the same jobseeker account are theirs too, but not those with the same address alone: it can be shared.
-// If the applications of an account have several addresses, account and address must both match. Prefills are found by any of their names.
+// If the applications of an account have several addresses, account and address must both match. Applicants type their address, so a prefill
+// is theirs by its account; by address alone only where neither the application nor the prefill names an account.
 import type { BlobFacts } from '../../domain/blob.ts';
 import { toAccountId, toBareAddress } from '../../domain/person.ts';
 import { type Account, mayStore, type PersonFacts, toPerson, toPersonKey, toPersonKeys } from '../gate.ts';
 import { accountIn, isAccountInJson, toAccountPattern } from '../person-search.ts';
-import { isOfPerson } from './find-and-erase.ts';
 
 export interface PersonExport {
   /** JSON text: applications with all their child rows, quarantined elements, prefills. */
@@ -14,6 +14,8 @@ export interface PersonExport {
   /** Applications of the same jobseeker account that may be somebody else's. */
   readonly leftOut: number;
   readonly prefills: number;
+  /** Prefills with the same account or address that may be somebody else's. */
+  readonly prefillsLeftOut: number;
   readonly files: readonly ExportedFile[];
 }
 
@@ -50,17 +52,40 @@ export async function loadExport(account: Account, applicationId: bigint): Promi
   const chosen = isShared ? sameAccount.filter(isTheirs) : sameAccount;
   const ids = chosen.map((row) => row.id);
   const accountIds = seeker === null || isShared ? [] : [seeker];
-  const people = toPersonKeys(account, { emails: chosen.flatMap((row) => row.email ?? []), accountIds });
   const patterns = accountIds.map(toAccountPattern);
-  const [rows] = await db.query<{ rows: string; prefills: number }>(rowsSql, [advertiserId, ids, people, patterns]);
-  const files = await db.query<ExportedFile>(filesSql, [advertiserId, ids, people]);
+  const prefills = await findPrefills(account, seeker, isShared, chosen);
+  const values = [advertiserId, ids, prefills.theirs];
+  const [rows] = await db.query<{ rows: string }>(rowsSql, [...values, patterns]);
   return {
     rows: rows?.rows ?? '{}',
     applicationIds: ids,
     leftOut: sameAccount.length - chosen.length,
-    prefills: rows?.prefills ?? 0,
-    files,
+    prefills: prefills.theirs.length,
+    prefillsLeftOut: prefills.leftOut,
+    files: await db.query<ExportedFile>(filesSql, values),
   };
+}
+
+async function findPrefills(
+  account: Account,
+  seeker: string | null,
+  isShared: boolean,
+  chosen: readonly PersonFacts[],
+) {
+  const byAccount = new Set(toPersonKeys(account, { emails: [], accountIds: seeker === null ? [] : [seeker] }));
+  const byAddress = new Set(
+    toPersonKeys(account, { emails: chosen.flatMap(({ email }) => email ?? []), accountIds: [] }),
+  );
+  const rows = await account.db.query<{ id: string; keys: string[] }>(
+    `SELECT prefill_id AS id, person_keys AS keys FROM intake.prefills WHERE advertiser_id = $1 AND person_keys && $2::text[]`,
+    [account.advertiserId, [...byAccount, ...byAddress]],
+  );
+  const theirs = rows.filter(({ keys }) => {
+    // Further keys are those of an account, or of another address.
+    if (seeker === null) return keys.every((key) => byAddress.has(key));
+    return keys.some((key) => byAccount.has(key)) && (!isShared || keys.some((key) => byAddress.has(key)));
+  });
+  return { theirs: theirs.map(({ id }) => id), leftOut: rows.length - theirs.length };
 }
 
 const toAddress = ({ email }: PersonFacts) => toBareAddress(email ?? '').toLowerCase();
@@ -89,9 +114,8 @@ const rowsSql = `
       WHERE q.advertiser_id = $1 AND (q.application_id = ANY ($2::bigint[]) OR ${isAccountInJson(`concat(q.raw_text, ' ', q.raw)`, '$4')})),
     'prefills', (
       SELECT coalesce(jsonb_agg(to_jsonb(p) - '{handle_hash,person_key,person_keys}'::text[] ORDER BY p.created_at), '[]')
-      FROM intake.prefills p WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')})
-  )) AS rows,
-  (SELECT count(*)::int FROM intake.prefills p WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')}) AS prefills`;
+      FROM intake.prefills p WHERE p.advertiser_id = $1 AND p.prefill_id = ANY ($3::uuid[]))
+  )) AS rows`;
 
 const filesSql = `
   SELECT f.application_id::text AS of, f.kind, f.version, b.size_bytes::float8 AS "sizeBytes", f.sha256, f.file_name AS "fileName"
@@ -103,5 +127,5 @@ const filesSql = `
   UNION ALL
   SELECT p.prefill_id::text, 'prefill', 1, b.size_bytes::float8, b.sha256, p.resume_file_name FROM intake.prefills p
   JOIN intake.blobs b ON b.advertiser_id = p.advertiser_id AND b.sha256 = p.resume_sha256
-  WHERE p.advertiser_id = $1 AND ${isOfPerson('p', '$3')} AND p.resume_stored_at IS NOT NULL AND b.state = 'stored'
+  WHERE p.advertiser_id = $1 AND p.prefill_id = ANY ($3::uuid[]) AND p.resume_stored_at IS NOT NULL AND b.state = 'stored'
   ORDER BY 1, 2, 3`;

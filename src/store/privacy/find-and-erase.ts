@@ -181,7 +181,7 @@ async function findPrefills(account: Account, sought: Sought, names: Names): Pro
 }
 
 /** True of a prefill that names one of these people. */
-export function isOfPerson(prefill: string, keys: string): string {
+function isOfPerson(prefill: string, keys: string): string {
   return `${prefill}.person_keys && ${keys}::text[]`;
 }
 

@@ -18,7 +18,8 @@ export interface ExportRequest {
   readonly signal: AbortSignal;
 }
 
-export interface ExportSummary extends Pick<PersonExport, 'applicationIds' | 'leftOut' | 'prefills'> {
+export interface ExportSummary
+  extends Pick<PersonExport, 'applicationIds' | 'leftOut' | 'prefills' | 'prefillsLeftOut'> {
   readonly folder: string;
   readonly files: number;
   /** Files whose bytes are missing from the blob store or differ from those that were stored. */
@@ -54,7 +55,7 @@ async function fillFolder(
   person: PersonExport,
   { advertiserId, folder, signal }: ExportRequest,
 ): Promise<ExportSummary> {
-  const { applicationIds, leftOut, prefills } = person;
+  const { applicationIds, leftOut, prefills, prefillsLeftOut } = person;
   const files = [];
   for (const file of person.files) {
     const { of, kind, version, sha256 } = file;
@@ -66,7 +67,7 @@ async function fillFolder(
   const head = JSON.stringify({ advertiser_id: String(advertiserId), exported_at: new Date(), files }, null, 2);
   await writeFile(join(folder, 'export.json'), `${head.slice(0, -2)},\n  "rows": ${person.rows}\n}\n`, { mode: 0o600 });
   const missing = files.filter(({ path }) => path === null).length;
-  return { folder, applicationIds, leftOut, prefills, files: files.length - missing, missing };
+  return { folder, applicationIds, leftOut, prefills, prefillsLeftOut, files: files.length - missing, missing };
 }
 
 async function makeFolder(folder: string): Promise<void> {
