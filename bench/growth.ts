@@ -31,8 +31,8 @@ interface Point {
   readonly peakBytes: number;
   readonly databaseBytes: number;
   readonly longestBlockMs: number;
-  /** The most CPU of its own between two turns of the loop; absent in points of earlier versions. */
-  readonly longestTurnMs?: number;
+  /** The most CPU of its own between two looks at the loop; absent in points of earlier versions. */
+  readonly longestOwnMs?: number;
   /** Blocks of 8 kB that the statements of every minute touch together. */
   readonly frequentBlocks: number;
   /** Those of them that read a large table from its beginning to its end. */
@@ -109,7 +109,7 @@ export async function* measure(size: Size): AsyncGenerator<Figure> {
       ratio: Math.max(...points.map((point) => point.longestBlockMs)),
       unit: 'ms',
       goal: { atMost: 200 },
-      note: `${Math.max(...points.map((point) => point.longestTurnMs ?? 0))} ms of CPU of its own at most`,
+      note: `${Math.max(...points.map((point) => point.longestOwnMs ?? 0))} ms of CPU of its own at most`,
     },
   };
 }
@@ -151,7 +151,7 @@ async function measurePoint(place: Place, applications: number): Promise<Point> 
     peakBytes: Math.max(...watched.map((each) => each.peakBytes)),
     databaseBytes: row.bytes,
     longestBlockMs: Math.round(Math.max(...watched.map((each) => each.longestBlockMs))),
-    longestTurnMs: Math.round(Math.max(...watched.map((each) => each.longestTurnMs))),
+    longestOwnMs: Math.round(Math.max(...watched.map((each) => each.longestOwnMs))),
     frequentBlocks: sum(Object.values(frequent.blocks)),
     scans: frequent.scans,
     costs: { sweep, recheck, ...served, status, verify, erase },
@@ -325,7 +325,7 @@ function renderTable(points: readonly Point[]): string {
     row('database, per application', (point) => `${Math.round(point.databaseBytes / point.applications)} bytes`),
     row('peak RSS of a sync', (point) => `${Math.round(point.peakBytes / 1e6)} MB`),
     row('longest block of the event loop', (point) => `${point.longestBlockMs} ms`),
-    row('of its own CPU', (point) => (point.longestTurnMs === undefined ? '' : `${point.longestTurnMs} ms`)),
+    row('of its own CPU', (point) => (point.longestOwnMs === undefined ? '' : `${point.longestOwnMs} ms`)),
     row('measured', (point) => `${point.measured}, ${point.machine}`),
   ].join('\n')}\n`;
 }

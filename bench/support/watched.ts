@@ -7,30 +7,30 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 export interface Watched {
   readonly peakBytes: number;
   readonly longestBlockMs: number;
-  /** The most CPU that the main thread used between two turns of the loop. A longer block was the machine's, or a wait for the disk. */
-  readonly longestTurnMs: number;
+  /** The most CPU that the main thread used between two looks at the loop. A longer block was the machine's, or a wait for the disk. */
+  readonly longestOwnMs: number;
 }
 
 const file = process.env.BENCH_WATCHED;
 if (file !== undefined) {
   const delay = monitorEventLoopDelay({ resolution: 10 });
-  let longestTurnMs = 0;
+  let longestOwnMs = 0;
   let before = 0;
-  const turn = () => {
+  const look = () => {
     const { user, system } = process.threadCpuUsage();
     const cpuMs = (user + system) / 1_000;
-    if (before > 0) longestTurnMs = Math.max(longestTurnMs, cpuMs - before);
+    if (before > 0) longestOwnMs = Math.max(longestOwnMs, cpuMs - before);
     before = cpuMs;
   };
   // The first seconds load the modules: at a start nobody waits for the loop.
   setTimeout(() => {
     delay.enable();
-    setInterval(turn, 10).unref();
+    setInterval(look, 10).unref();
   }, 2_000).unref();
   process.on('exit', () => {
     const [, kb] = /VmHWM:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
     const longestBlockMs = Math.max(0, delay.max / 1e6 - 10);
-    const watched: Watched = { peakBytes: Number(kb) * 1_024, longestBlockMs, longestTurnMs };
+    const watched: Watched = { peakBytes: Number(kb) * 1_024, longestBlockMs, longestOwnMs };
     writeFileSync(file, JSON.stringify(watched));
   });
 }
