@@ -2,14 +2,17 @@
 
 import { createServer } from 'node:http';
 import { BlockList } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
+import { Hono } from 'hono';
 import { describe, expect, test } from 'vitest';
 import { parseTicket, toAllowedUrl, toReturnUrl, toTicket } from '../../src/domain/prefill.ts';
 import { parseFileName } from '../../src/source/parse/file-description.ts';
 import { parseProfile } from '../../src/source/parse/profile.ts';
 import { readResume } from '../../src/source/prefill.ts';
 import { openSpool } from '../../src/sync/files/spool.ts';
-import { findClient } from '../../src/web/limits.ts';
+import { createRateLimit, findClient } from '../../src/web/limits.ts';
 import { parseCallback, parseResumeToken, toResumeToken } from '../../src/web/prefill/request.ts';
 import { listenLocally } from '../support/servers/local-server.ts';
 import { openOwnPrefillSource } from '../support/servers/own-source.ts';
@@ -129,6 +132,27 @@ test.each(['10.0.0.2', '127.0.0.1', '192.168.1.1', '::1'])(
     expect(findClient(peer, '203.0.113.9', new BlockList())).toBe(findClient(peer, undefined, new BlockList()));
   },
 );
+
+test('of a client with a long X-Forwarded-For only its address is remembered', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  const trustedProxies = new BlockList();
+  trustedProxies.addAddress('127.0.0.1');
+  const clients = { trustedProxies, now: Date.now };
+  const app = new Hono().use(createRateLimit(clients, 60, 2_000, (context) => context.body(null, 429)));
+  const proxy = { incoming: { socket: { remoteAddress: '127.0.0.1' } } };
+  const ask = (at: number) => {
+    const address = `100.100.${100 + Math.floor(at / 100)}.${100 + (at % 100)}`;
+    return app.request('/', { headers: { 'x-forwarded-for': `${'9'.repeat(15_000)}, ${address}` } }, proxy);
+  };
+  await ask(0);
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  for (let at = 1; at < 2_000; at++) await ask(at);
+  collect();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(5_000_000);
+  expect((await ask(1)).status).toBe(404);
+});
 
 test.each([
   ['attachment; filename=Resume_Ann.pdf', 'Resume_Ann.pdf'],
