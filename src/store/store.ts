@@ -133,7 +133,8 @@ export function openStore({ crashPoint, ...options }: StoreOptions) {
       findErasedOthers: ofAccount(applications.findErasedOthers),
       async commitPage(page: applications.ReadPage, diff: applications.PageDiff, progress: PageProgress | null) {
         const summary = await commitPage(db, privacyKey, page, diff, progress, crashPoint);
-        if (summary !== 'outdated') await countAdded(summary.added);
+        // The page is committed, whatever comes of the statistics. The next one tries again.
+        if (summary !== 'outdated') await countAdded(summary.added).catch(() => {});
         return summary;
       },
     },

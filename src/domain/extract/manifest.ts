@@ -77,14 +77,15 @@ export function parseManifest(text: string, path: string): Manifest {
 }
 
 function parse<T>(text: string, path: string, isWhole: (value: Partial<T>) => boolean): T {
+  let cause: unknown;
   try {
     const value = Object(JSON.parse(text)) as Partial<T>;
     if (isWhole(value)) return value as T;
-  } catch {
-    // No JSON at all.
+  } catch (error) {
+    cause = error;
   }
   const what = `${path} at the target of the extract cannot be read by this version. Nothing was written.`;
-  throw new Trouble('local', what, { at: 'storage' });
+  throw new Trouble('local', what, { at: 'storage', cause });
 }
 
 /** The time, or just above `before` (the greatest id so far) where the clock was set back: a snapshot deletes only what has a smaller id. */

@@ -108,7 +108,7 @@ export function toSweepResult({ purpose, state, certificate, risk, reason }: Swe
 export interface History {
   /** The last 24 hours of UTC, the empty ones too; the last one is still running. */
   readonly hours: readonly Hour[];
-  /** Newest first, a few of them: rechecks, backfills and cross-checks, and polls that left a doubt. */
+  /** Newest first, a few of them: rechecks and backfills, and polls that left a doubt. */
   readonly recentSweeps: readonly (SweepFacts & { readonly advertiser: string })[];
 }
 

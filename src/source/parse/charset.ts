@@ -55,13 +55,14 @@ function toDecoder(charset = 'utf-8'): TextDecoder {
   }
 }
 
-/** The most characters of words with invalid bytes. JSON writes each byte with six characters, and each takes memory from here on. */
+/** The most bytes of words with invalid ones. JSON writes each byte with six characters, and each takes memory from here on. */
 const mostInvalid = 1_000_000;
 
 /** Decodes parts of about a thousand bytes, and those with invalid ones word by word. Words lie between bytes below 0x30. */
 function decodeParts(body: Uint8Array, decoder: TextDecoder): string {
   let invalid = 0;
   const decodeWord = (word: string) => {
+    if (!/[\x80-\xff]/.test(word)) return word;
     const bytes = Buffer.from(word, 'latin1');
     const text = decoder.decode(bytes);
     if (!text.includes('\ufffd')) return text;

@@ -53,7 +53,7 @@ function readName(header: string): string | undefined {
 /** Node gives a header as Latin-1, one character per byte. Bytes that are valid UTF-8 are decoded as such. */
 function toUtf8(header: string): string {
   const bytes = Buffer.from(header, 'latin1');
-  return /[^\0-\xff]/.test(header) || !isUtf8(bytes) ? header : bytes.toString();
+  return /[^\0-\xff]/.test(header) || !isUtf8(bytes) ? header : bytes.toString().replace(/^\ufeff/, '');
 }
 
 /** What a header says, cut to a number of characters; null when there is nothing to display. */

@@ -46,7 +46,7 @@ export async function claimLeases(db: Queryable, claims: readonly LeaseClaim[]):
        INSERT INTO intake.leases (name, lane, owner, epoch, expires_at)
        SELECT w.name, w.lane, w.owner, 1, now() + w.lease_ms * interval '1 millisecond' FROM wanted w
        WHERE NOT EXISTS (SELECT 1 FROM intake.leases l WHERE l.name = w.name AND l.lane = w.lane)
-       RETURNING name, lane, owner, epoch
+       ON CONFLICT DO NOTHING RETURNING name, lane, owner, epoch
      )
      SELECT * FROM taken UNION ALL SELECT * FROM added`,
     columnsOf(claims, 'name', 'lane', 'owner', 'leaseMs', 'skipIfDoneWithinMs'),

@@ -102,15 +102,16 @@ const enoughRows = 100;
  */
 export function createStatistics(db: Queryable) {
   let missing = enoughRows;
+  let isAnalyzed = false;
   return async (added: number): Promise<void> => {
-    if (missing <= 0) return;
     missing -= added;
-    if (missing > 0) return;
+    if (isAnalyzed || missing > 0) return;
     const [unknown] = await db.query(
       `SELECT 1 FROM pg_class WHERE oid = 'intake.applications'::regclass AND reltuples <= 0`,
     );
     // SKIP_LOCKED: a session that locks one of the tables is analyzing or altering it, and this one must not wait for that.
     if (unknown) await db.query('ANALYZE (SKIP_LOCKED) intake.applications, intake.attachments, intake.downloads');
+    isAnalyzed = true;
   };
 }
 

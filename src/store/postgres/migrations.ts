@@ -277,7 +277,14 @@ function watchBlockers(watch: Queryable, pid: number, { onWait }: MigrateOptions
     saidAt = performance.now();
     onWait?.(toWaiting(blocker), pauseMs, 1);
   };
-  const looking = setInterval(() => void look().catch(() => {}), lookMs);
+  let isLooking = false;
+  const lookAlone = async () => {
+    if (isLooking) return;
+    isLooking = true;
+    await look().catch(() => {});
+    isLooking = false;
+  };
+  const looking = setInterval(lookAlone, lookMs);
   const blockers: Blockers = { last: null, [Symbol.dispose]: () => clearInterval(looking) };
   return blockers;
 }

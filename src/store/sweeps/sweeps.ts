@@ -220,7 +220,7 @@ export async function raiseCursor(tx: Transaction, advertiserId: bigint, through
 export async function confirmCursors(db: Queryable, read: readonly { advertiserId: bigint; at: Date }[]) {
   await db.query(
     `WITH read AS (
-       SELECT id, least(at, now()) AS at FROM unnest($1::bigint[], $2::timestamptz[]) AS r (id, at)
+       SELECT id, least(max(at), now()) AS at FROM unnest($1::bigint[], $2::timestamptz[]) AS r (id, at) GROUP BY id
      ), confirmed AS (
        UPDATE intake.cursors c SET as_of = greatest(CASE WHEN NOT ${isAhead('c.as_of')} THEN c.as_of END, read.at)
        FROM read WHERE c.advertiser_id = read.id RETURNING c.advertiser_id
@@ -229,7 +229,8 @@ export async function confirmCursors(db: Queryable, read: readonly { advertiserI
      SELECT id, 0, at FROM read
      WHERE id NOT IN (SELECT advertiser_id FROM confirmed)
        AND (SELECT count(*) FROM (SELECT 1 FROM intake.applications a WHERE a.advertiser_id = id ORDER BY a.application_id LIMIT 2) AS few)
-         < CASE WHEN EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = id AND k.axis = 'id') THEN 2 ELSE 1 END`,
+         < CASE WHEN EXISTS (SELECT 1 FROM intake.coverage k WHERE k.advertiser_id = id AND k.axis = 'id') THEN 2 ELSE 1 END
+     ON CONFLICT DO NOTHING`,
     columnsOf(read, 'advertiserId', 'at'),
   );
 }
